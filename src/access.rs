@@ -12,6 +12,7 @@ pub(crate) mod passkeys;
 mod passwords;
 mod people;
 mod powers;
+pub(crate) mod proof;
 pub(crate) mod random;
 mod sign_in;
 mod sign_on;
@@ -27,8 +28,8 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use navi_actors::domain::permissions::Grant;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
-use navi_actors::protocol::people::{Scopes, UserRole};
-use navi_actors::store::{KeyOwner, SecretHash, Store, StoreError, WebLogin};
+use navi_actors::protocol::people::Scopes;
+use navi_actors::store::{KeyOwner, SecretHash, Store, StoreError, User, WebLogin};
 use nonzero_ext::nonzero;
 use subtle::ConstantTimeEq as _;
 use tokio::runtime::Handle;
@@ -258,27 +259,26 @@ impl Access {
 
     async fn by_token(&self, bearer: &str) -> Result<Option<Principal>, NaviError> {
         let hash = digest(bearer);
-        if let Some(token) = &self.api_token
-            && bool::from(token.as_slice().ct_eq(hash.as_slice()))
-        {
-            let owner = KeyOwner {
-                user: self.user,
-                role: UserRole::Admin,
-                scopes: Scopes::ALL,
-                by_proxy: false,
-            };
-            return Ok(Some(principal(owner, AuthMethod::Token, Key::Setting)));
-        }
-        let key = Key::Token(hash);
+        let is_setting = self
+            .api_token
+            .is_some_and(|token| token.as_slice().ct_eq(hash.as_slice()).into());
+        let key = if is_setting {
+            Key::Setting(self.user)
+        } else {
+            Key::Token(hash)
+        };
         let before = match self.known.find(&key) {
             Ok(owner) => return Ok(Some(principal(owner, AuthMethod::Token, key))),
             Err(before) => before,
         };
         let store = self.store.clone();
-        let found = self
-            .on_runtime(async move { store.token_owner(SecretHash(hash), Utc::now()).await })
-            .await?;
-        Ok(found.map(|owner| {
+        let found = self.on_runtime(async move {
+            match key {
+                Key::Setting(user) => Ok(store.user(user).await?.as_ref().map(owner_by_setting)),
+                _ => store.token_owner(SecretHash(hash), Utc::now()).await,
+            }
+        });
+        Ok(found.await?.map(|owner| {
             self.known.keep(before, key, owner);
             principal(owner, AuthMethod::Token, key)
         }))
@@ -368,6 +368,16 @@ impl Access {
                 Err(store_error(&StoreError::Unavailable(silent)))
             })
         }
+    }
+}
+
+/// To whom `NAVI_API_TOKEN` opens the door.
+fn owner_by_setting(user: &User) -> KeyOwner {
+    KeyOwner {
+        user: user.id,
+        role: user.role,
+        scopes: Scopes::ALL,
+        by_proxy: false,
     }
 }
 

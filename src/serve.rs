@@ -16,7 +16,7 @@ use navi_actors::domain::session::command::LeftRuns;
 use navi_actors::engine::Engine;
 use navi_actors::metrics;
 use navi_actors::programs::end_groups;
-use navi_actors::store::Store;
+use navi_actors::store::{LOCAL_USER, Store};
 use navi_actors::tools::mcp;
 use navi_actors::tools::registry::Registry;
 use navi_actors::tools::sandbox::{self, Sandbox};
@@ -185,14 +185,19 @@ impl Service {
         })?;
         let store = Store::open(&store_config(settings)).await?;
         let store = store.keeping(settings.context_cache_bytes);
-        let user = store.local_user().await?.id;
+        if !settings.people.accounts {
+            store.welcome_back_local_user().await?;
+            store.local_user().await.context(
+                "without accounts there is this machine's own user alone: start with NAVI_ACCOUNTS=on, as before",
+            )?;
+        }
         let access = Access::new(
             store.clone(),
             runtime.handle().clone(),
             Links::new(&settings.data_dir),
             settings.api_token.as_ref(),
             settings.people.accounts,
-            user,
+            LOCAL_USER,
             &settings.data_dir,
         )
         .with_sign_on(SignOns::new(settings.sign_on.clone())?);

@@ -4,6 +4,7 @@
 //! it but its place. One that falls behind the live broadcast reads the log from its place
 //! on; one whose session started over joins the new one.
 
+mod link;
 mod list;
 
 use std::collections::VecDeque;
@@ -75,6 +76,9 @@ pub trait Upstream: Send + Sync + 'static {
         limits: PageLimits,
     ) -> impl Future<Output = Result<Option<LogPage>, NaviError>> + Send;
 
+    /// An event with its number, as far as it is for whoever watches.
+    fn shown(&self, seq: Option<u64>, json: ByteString) -> ByteString;
+
     /// Lets time pass.
     fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send;
 }
@@ -112,6 +116,13 @@ impl Upstream for Watched {
         self.engine
             .stored(async move |store| store.log_page(session, range, limits).await)
             .await
+    }
+
+    fn shown(&self, seq: Option<u64>, json: ByteString) -> ByteString {
+        match self.by {
+            By::Person(_) => json,
+            By::Link(_) => link::shown(seq, json),
+        }
     }
 
     async fn pause(&self, time: Duration) {
@@ -369,7 +380,8 @@ impl<U: Upstream> Tab<U> {
                 LogItem::Event(event) => {
                     self.take_text(&mut text, &missed.open);
                     self.seq = event.seq;
-                    self.out.push_back(event.json.into());
+                    let json = self.upstream.shown(Some(event.seq), event.json.into());
+                    self.out.push_back(json);
                 }
                 LogItem::Chunk(chunk)
                     if chunk.after_seq < self.seq && !missed.across.contains(&chunk.part_id) => {}
@@ -401,10 +413,13 @@ impl<U: Upstream> Tab<U> {
         let Some(json) = &frame.json else {
             return false;
         };
-        match &frame.place {
-            At::Nowhere => {}
+        let json = match &frame.place {
+            At::Nowhere => self.upstream.shown(None, json.clone()),
             At::Event(seq) if *seq <= self.seq => return true,
-            At::Event(seq) => self.seq = *seq,
+            At::Event(seq) => {
+                self.seq = *seq;
+                self.upstream.shown(Some(*seq), json.clone())
+            }
             At::Part {
                 part_id,
                 start,
@@ -418,9 +433,10 @@ impl<U: Upstream> Tab<U> {
                     return false;
                 }
                 self.set_place(part_id, *end);
+                json.clone()
             }
-        }
-        self.out.push_back(json.clone());
+        };
+        self.out.push_back(json);
         true
     }
 
@@ -475,6 +491,7 @@ impl<U: Upstream> Tab<U> {
                 after: Some(self.seq),
                 epoch: Some(self.epoch),
                 is_expired: self.is_expired,
+                without_past: false,
             };
             match self.upstream.join(attach).await {
                 Ok(attached) => match self.join(attached).await {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytestring::ByteString;
 
 use crate::domain::model_calls::{Ingredients, Recipe, seal};
+use crate::domain::permissions::Memory;
 use crate::domain::replay::RecordedCall;
 use crate::feed;
 use crate::files::SessionFiles;
@@ -79,8 +80,8 @@ impl Inspector {
         }))
     }
 
-    /// What the model was sent at the `n`th call of a run of the user's, and what it said. None
-    /// where there is no such call.
+    /// What the model was sent at the `n`th call of a run of the user's, and what it said: with
+    /// what was remembered of them, or without. None where there is no such call.
     ///
     /// # Errors
     /// What the store says.
@@ -89,8 +90,9 @@ impl Inspector {
         user: UserId,
         run_id: RunId,
         n: u32,
+        memory: Memory,
     ) -> Result<Option<CallDetails>, StoreError> {
-        let again = self.make_again(user, run_id, n).await?;
+        let again = self.make_again(user, run_id, n, memory).await?;
         Ok(again.map(|again| CallDetails {
             request: again.request,
             exact: again.exact,
@@ -110,7 +112,8 @@ impl Inspector {
     ) -> Result<Vec<RecordedCall>, StoreError> {
         let mut recorded = Vec::new();
         for info in calls.iter().filter(|info| info.kind == CallKind::Turn) {
-            let Some(again) = self.make_again(user, run_id, info.n).await? else {
+            let again = self.make_again(user, run_id, info.n, Memory::Shown);
+            let Some(again) = again.await? else {
                 continue;
             };
             recorded.push(RecordedCall {
@@ -128,6 +131,7 @@ impl Inspector {
         user: UserId,
         run_id: RunId,
         n: u32,
+        memory: Memory,
     ) -> Result<Option<MadeAgain>, StoreError> {
         let Some(details) = self.store.run_details(user, run_id).await? else {
             return Ok(None);
@@ -136,7 +140,10 @@ impl Inspector {
             return Ok(None);
         };
         let session = details.run.session_id;
-        let with = self.ingredients(session, run_id, &stored).await?;
+        let mut with = self.ingredients(session, run_id, &stored).await?;
+        if memory == Memory::LeftOut {
+            stored.recipe.leave_memory_out(&mut with.parts);
+        }
         let made = tokio::task::spawn_blocking(move || {
             let request = stored.recipe.request(&with)?;
             let sealed = seal(&request).ok();

@@ -19,6 +19,9 @@ use crate::root::store_error;
 use crate::services::now;
 use crate::store::{Held, Store, StoreError};
 
+/// For so long what was used counts to the tokens of a day.
+pub(crate) const DAY: TimeDelta = TimeDelta::hours(24);
+
 /// See the module. Cheap to clone; all clones are one.
 #[derive(Clone, Debug)]
 pub struct People(Option<Arc<Several>>);
@@ -130,8 +133,7 @@ impl People {
             [one] => Some(*one),
             _ => None,
         };
-        let day = now() - TimeDelta::hours(24);
-        let held = several.store.held_by_people(one, day).await?;
+        let held = several.store.held_by_people(one, now() - DAY).await?;
         let infos = users.iter().map(|user| {
             let own = several.own.lock().get(user).copied().unwrap_or_default();
             let held = held.get(user).copied().unwrap_or_default();
@@ -228,6 +230,18 @@ impl People {
         ))
     }
 
+    /// Counts what this person used beside their runs.
+    ///
+    /// # Errors
+    /// `store_unavailable`.
+    pub async fn count_tokens(&self, user: UserId, tokens: u64) -> Result<(), NaviError> {
+        let Some(several) = &self.0 else {
+            return Ok(());
+        };
+        let counted = several.store.count_tokens(user, tokens, now()).await;
+        counted.map_err(|error| store_error(&error))
+    }
+
     /// Whether this person has tokens left for another run.
     ///
     /// # Errors
@@ -239,14 +253,8 @@ impl People {
         let Some(most) = several.limits(user).day_tokens() else {
             return Ok(());
         };
-        let now = now();
-        let day = now - TimeDelta::hours(24)..now;
-        let used = several.store.used_within(user, day).await;
+        let used = several.store.tokens_since(user, now() - DAY).await;
         let used = used.map_err(|error| store_error(&error))?;
-        let used: u64 = used
-            .iter()
-            .map(|it| it.prompt_tokens + it.completion_tokens)
-            .sum();
         if used < most {
             return Ok(());
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::StreamExt as _;
+use navi_actors::domain::permissions::Memory;
 use navi_actors::engine::NewSessionWish;
 use navi_actors::feed::Feed;
 use navi_actors::protocol::chat::ChatMessage;
@@ -308,7 +309,7 @@ async fn wait_for_memory(
 async fn remembered(house: &House, user: UserId) -> anyhow::Result<Option<String>> {
     let created = house.engine.create_session(user, NewSessionWish::default());
     let session = created.await?.id;
-    let context = house.engine.context(user, session).await?;
+    let context = house.engine.context(user, session, Memory::Shown).await?;
     Ok(context
         .messages
         .into_iter()

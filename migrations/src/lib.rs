@@ -26,6 +26,8 @@ mod m0020_powers;
 mod m0021_passkeys;
 mod m0022_person_limits;
 mod m0023_sandbox_uids;
+mod m0024_invitation_makers;
+mod m0025_used_tokens;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -65,6 +67,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0021_passkeys::Passkeys),
             Box::new(m0022_person_limits::PersonLimits),
             Box::new(m0023_sandbox_uids::SandboxUids),
+            Box::new(m0024_invitation_makers::InvitationMakers),
+            Box::new(m0025_used_tokens::UsedTokens),
         ]
     }
 }

@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
+use navi_actors::protocol::ids::UserId;
 use navi_actors::store::{KeyOwner, SecretHash, Store, StoreError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::known::Known;
+use super::owner_by_setting;
 use super::random::Digest;
 
 /// A socket outlives what opened it by no more than this and the answer of the database.
@@ -25,8 +27,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(crate) enum Key {
     Login(Digest),
     Token(Digest),
-    /// `NAVI_API_TOKEN`, which opens it as long as the process lives.
-    Setting,
+    /// `NAVI_API_TOKEN`, which opens it as this person as long as the process lives and they are here.
+    Setting(UserId),
     /// Who somebody is to the proxy in front. It opens nothing: it says beside whose login it is.
     Proxy(Digest),
 }
@@ -111,21 +113,27 @@ async fn ended(
     store: &Store,
     keys: HashSet<(Key, KeyOwner)>,
 ) -> Result<Vec<(Key, KeyOwner)>, StoreError> {
-    let (mut tokens, mut logins) = (Vec::new(), Vec::new());
+    let (mut tokens, mut logins, mut by_setting) = (Vec::new(), Vec::new(), None);
     for (key, _) in &keys {
         match key {
             Key::Login(hash) => logins.push(SecretHash(*hash)),
             Key::Token(hash) => tokens.push(SecretHash(*hash)),
-            Key::Setting | Key::Proxy(_) => {}
+            Key::Setting(user) => by_setting = Some(*user),
+            Key::Proxy(_) => {}
         }
     }
     let now = Utc::now();
     let tokens = store.token_owners(&tokens, now).await?;
     let logins = store.login_owners(&logins, now).await?;
+    let by_setting = match by_setting {
+        Some(user) => store.user(user).await?.as_ref().map(owner_by_setting),
+        None => None,
+    };
     let is_over = |(key, owner): &(Key, KeyOwner)| match key {
         Key::Login(hash) => logins.get(&SecretHash(*hash)) != Some(owner),
         Key::Token(hash) => tokens.get(&SecretHash(*hash)) != Some(owner),
-        Key::Setting | Key::Proxy(_) => false,
+        Key::Setting(_) => by_setting.as_ref() != Some(owner),
+        Key::Proxy(_) => false,
     };
     Ok(keys.into_iter().filter(is_over).collect())
 }

@@ -1,8 +1,6 @@
 //! Passkeys: how a person makes one, and comes in by it.
 //!
-//! One is made in a browser whose person has just shown who they are: by the password, or by having
-//! come in a moment ago. So a browser that was left open, or a login that was stolen, makes none,
-//! and a token never does. The authenticator makes sure of its person each time (a PIN, a finger,
+//! One is made in a browser whose person has just shown who they are (`proof`). The authenticator makes sure of its person each time (a PIN, a finger,
 //! a face), and knows who they are, so that to sign in they write nothing.
 
 mod ceremonies;
@@ -11,7 +9,7 @@ pub(crate) mod site;
 use std::sync::Arc;
 use std::time::Instant;
 
-use chrono::{TimeDelta, Utc};
+use chrono::Utc;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::Recorded;
@@ -28,7 +26,6 @@ use webauthn_rs::prelude::{
 
 use self::ceremonies::Ceremonies;
 use self::site::Site;
-use super::passwords::Tried;
 use super::random::{self, Digest, digest};
 use super::sign_in::Way;
 use super::{Access, Key, Login, Principal, Visitor, internal};
@@ -39,8 +36,6 @@ pub(crate) const MAX_PASSKEYS: u64 = 20;
 pub(crate) const MAX_NAME_CHARS: usize = 64;
 /// What is kept of one: a key and its counter, and what little comes with them.
 const MAX_CREDENTIAL_BYTES: usize = 8 * 1024;
-/// How long ago somebody without a password may have signed in who makes one.
-const FRESH: TimeDelta = TimeDelta::minutes(10);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -393,41 +388,6 @@ impl Access {
             .await
     }
 
-    /// Who asks shows that they are there themselves, and no login of theirs that somebody found.
-    async fn need_proof(
-        &self,
-        who: &Principal,
-        current_password: Option<String>,
-        visitor: &Visitor,
-    ) -> Result<(), NaviError> {
-        let (store, user) = (self.store.clone(), who.user);
-        let stored = self.on_runtime(async move { store.password(user).await });
-        if let Some(stored) = stored.await? {
-            self.tries.count(&user.to_string(), visitor.address)?;
-            let given = current_password.unwrap_or_default();
-            return match self.passwords.verify(&given, Some(stored)).await? {
-                Tried::Right { .. } => Ok(()),
-                Tried::Wrong => Err(NaviError::new(
-                    ErrorCode::InvalidField,
-                    "current_password is wrong",
-                )),
-            };
-        }
-        let Key::Login(hash) = who.key else {
-            return Err(by_browser_alone());
-        };
-        let (store, now) = (self.store.clone(), Utc::now());
-        let login = self.on_runtime(async move { store.web_login(SecretHash(hash), now).await });
-        let is_fresh = |created_at| now - created_at < FRESH;
-        match login.await? {
-            Some((_, login)) if is_fresh(login.created_at) => Ok(()),
-            _ => Err(NaviError::new(
-                ErrorCode::Forbidden,
-                "you signed in too long ago; sign out and in again, and then make the passkey",
-            )),
-        }
-    }
-
     async fn refused_passkey(
         &self,
         user: Option<UserId>,
@@ -442,14 +402,6 @@ impl Access {
             "this passkey opens nothing here; try again, or sign in by something else",
         )
     }
-}
-
-/// Passkeys are a person's own to make and remove, in a browser.
-pub(crate) fn by_browser_alone() -> NaviError {
-    NaviError::new(
-        ErrorCode::Forbidden,
-        "passkeys are made, renamed and removed in a browser that is signed in, by no token",
-    )
 }
 
 /// What stands in `publicKey`: a page asks in its own way for the rest.

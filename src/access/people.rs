@@ -11,7 +11,7 @@ use navi_actors::store::{
 use tracing::warn;
 use uuid::Uuid;
 
-use super::passwords::Tried;
+use super::proof::need_all_scopes;
 use super::random::digest;
 use super::sign_in::{name_taken, recovery_hash};
 use super::{Access, Offer, Principal, Visitor, random};
@@ -80,16 +80,10 @@ impl Access {
     ) -> Result<Account, NaviError> {
         self.need_accounts()?;
         let (store, user) = (self.store.clone(), who.user);
+        self.need_proof(who, change.current_password, &visitor)
+            .await?;
         let stored = self.on_runtime(async move { store.password(user).await });
         let stored = stored.await?;
-        if let Some(stored) = &stored {
-            let given = change.current_password.unwrap_or_default();
-            self.tries.count(&user.to_string(), visitor.address)?;
-            if self.passwords.verify(&given, Some(stored.clone())).await? == Tried::Wrong {
-                let wrong = "current_password is wrong";
-                return Err(NaviError::new(ErrorCode::InvalidField, wrong));
-            }
-        }
         let account = self.account(user).await?;
         let name = change.name.unwrap_or(account.user.name);
         let changes_password = change.password.is_some();
@@ -123,13 +117,17 @@ impl Access {
     /// New recovery codes in the place of the old ones. They are told only now.
     ///
     /// # Errors
-    /// The store cannot be used.
+    /// `invalid_field`, `forbidden`: it was not shown who asks. The store cannot be used.
     pub(crate) async fn make_recovery_codes(
         &self,
-        user: UserId,
+        who: &Principal,
+        current_password: Option<String>,
         visitor: Visitor,
     ) -> Result<Vec<String>, NaviError> {
         self.need_accounts()?;
+        self.need_proof(who, current_password, &visitor).await?;
+        self.tries.count_key(who.user)?;
+        let user = who.user;
         let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| recovery_code()).collect();
         let hashes: Vec<SecretHash> = codes.iter().map(|code| recovery_hash(code)).collect();
         let store = self.store.clone();
@@ -215,7 +213,8 @@ impl Access {
             Some(user) => self.account(user).await?.user.name,
             None => role_name(offer.role).to_owned(),
         };
-        let (invitation, secret) = offer.made(Utc::now());
+        need_all_scopes(by)?;
+        let (invitation, secret) = offer.made(Some(by.user), Utc::now());
         let (store, hash, row) = (
             self.store.clone(),
             SecretHash(digest(&secret)),

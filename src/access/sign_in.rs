@@ -164,10 +164,11 @@ impl Access {
                 }
                 tried != Tried::Wrong
             }
-            Proof::RecoveryCode(code) => match &user {
-                Some(user) => self.use_recovery_code(user.id, &code).await?,
-                None => false,
-            },
+            Proof::RecoveryCode(code) => {
+                // The database is asked as much where there is no such account.
+                let of = user.as_ref().map_or_else(UserId::new, |user| user.id);
+                self.use_recovery_code(of, &code).await?
+            }
         };
         match user {
             Some(user) if is_right => self.let_in(&user, way, visitor).await,
@@ -349,7 +350,7 @@ impl Access {
     ) -> Result<u64, NaviError> {
         let but = match but {
             Some(Key::Login(hash)) => Some(SecretHash(hash)),
-            Some(Key::Token(_) | Key::Setting | Key::Proxy(_)) | None => None,
+            Some(Key::Token(_) | Key::Setting(_) | Key::Proxy(_)) | None => None,
         };
         let store = self.store.clone();
         let ended = self.on_runtime(async move { store.delete_web_logins(user, but).await });
@@ -456,8 +457,9 @@ pub(crate) struct Offer {
 
 impl Offer {
     /// The invitation, and the secret that stands in its link.
-    pub(crate) fn made(self, now: DateTime<Utc>) -> (Invitation, String) {
+    pub(crate) fn made(self, by: Option<UserId>, now: DateTime<Utc>) -> (Invitation, String) {
         let invitation = Invitation {
+            made_by: by,
             id: Uuid::now_v7(),
             role: self.role,
             user_id: self.user,

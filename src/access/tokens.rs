@@ -13,6 +13,8 @@ use super::{Access, Key, Principal, Visitor, random, store_error};
 
 /// The longest name of a token, in characters.
 pub(crate) const MAX_NAME_CHARS: usize = 100;
+/// How many tokens one person has at most, those that expired a short while ago with them.
+const MOST: usize = 200;
 /// How long a token may be good for that does not last for ever.
 pub(crate) const MAX_DAYS: u32 = 3_650;
 
@@ -56,6 +58,7 @@ impl Access {
                 ),
             ));
         }
+        self.tries.count_key(who.user)?;
         let (store, user) = (self.store.clone(), who.user);
         let made = self
             .on_runtime_or(async move { add_token(&store, user, wanted).await })
@@ -96,7 +99,7 @@ impl Access {
     /// The store cannot be used.
     pub(crate) async fn may_pass_on_consent(&self, who: &Principal) -> Result<bool, NaviError> {
         let Key::Token(hash) = who.key else {
-            return Ok(who.key != Key::Setting);
+            return Ok(!matches!(who.key, Key::Setting(_)));
         };
         let (store, hash) = (self.store.clone(), SecretHash(hash));
         let owners = self.on_runtime(async move { store.token_owners(&[hash], Utc::now()).await });
@@ -130,6 +133,13 @@ pub(crate) async fn add_token(
     }
     if wanted.scopes.is_empty() {
         return Err(invalid("a token needs at least one scope".to_owned()));
+    }
+    let theirs = store.list_tokens(user).await;
+    if theirs.map_err(|error| store_error(&error))?.len() >= MOST {
+        return Err(NaviError::new(
+            ErrorCode::Forbidden,
+            format!("{MOST} tokens are all that one may have; remove one first"),
+        ));
     }
     let now = Utc::now();
     let expires_at = match wanted.days {

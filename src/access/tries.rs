@@ -1,4 +1,5 @@
-//! Wrong tries to come in: they slow down whoever makes them, by the account and by the address.
+//! What slows people down: wrong tries to come in, by the account and by the address, and keys made
+//! without end, by their maker.
 
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
@@ -9,12 +10,15 @@ use governor::clock::{Clock as _, DefaultClock};
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::ids::UserId;
 use nonzero_ext::nonzero;
 
 type Limiter<K> = RateLimiter<K, HashMapStateStore<K>, DefaultClock>;
 
 /// Tries at one account in a row, and then one in six seconds.
 const BY_ACCOUNT: NonZeroU32 = nonzero!(10_u32);
+/// Keys that one person makes in a row, and then one a minute: each stands in the record.
+const KEYS: NonZeroU32 = nonzero!(60_u32);
 /// A household may share an address.
 const BY_ADDRESS: NonZeroU32 = nonzero!(30_u32);
 /// With so many accounts or addresses, those are forgotten that made no try for long.
@@ -22,13 +26,14 @@ const MANY: usize = 1_024;
 /// With so many that did, nobody else has a try.
 const MOST: usize = 16_384;
 
-const WHAT: &str = "tries to sign in";
+const SIGN_INS: &str = "tries to sign in";
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Tries {
     accounts: Limiter<String>,
     addresses: Limiter<IpAddr>,
+    makers: Limiter<UserId>,
 }
 
 impl Default for Tries {
@@ -36,6 +41,7 @@ impl Default for Tries {
         Self {
             accounts: RateLimiter::hashmap(Quota::per_minute(BY_ACCOUNT)),
             addresses: RateLimiter::hashmap(Quota::per_minute(BY_ADDRESS)),
+            makers: RateLimiter::hashmap(Quota::per_hour(KEYS)),
         }
     }
 }
@@ -47,7 +53,15 @@ impl Tries {
     /// `rate_limited`: there were too many.
     pub(super) fn count(&self, account: &str, address: Option<IpAddr>) -> Result<(), NaviError> {
         self.count_address(address)?;
-        pass(&self.accounts, &account.to_owned())
+        pass(&self.accounts, &account.to_owned(), SIGN_INS)
+    }
+
+    /// Counts a token, or other things that open the door, of somebody's making.
+    ///
+    /// # Errors
+    /// As [`Tries::count`].
+    pub(super) fn count_key(&self, maker: UserId) -> Result<(), NaviError> {
+        pass(&self.makers, &maker, "keys made in a row")
     }
 
     /// Counts a try at what is nobody's yet.
@@ -56,22 +70,22 @@ impl Tries {
     /// As [`Tries::count`].
     pub(super) fn count_address(&self, address: Option<IpAddr>) -> Result<(), NaviError> {
         match address {
-            Some(address) => pass(&self.addresses, &network(address)),
+            Some(address) => pass(&self.addresses, &network(address), SIGN_INS),
             None => Ok(()),
         }
     }
 }
 
-fn pass<K: Clone + Eq + Hash>(limiter: &Limiter<K>, key: &K) -> Result<(), NaviError> {
+fn pass<K: Clone + Eq + Hash>(limiter: &Limiter<K>, key: &K, what: &str) -> Result<(), NaviError> {
     if limiter.len() >= MANY {
         limiter.retain_recent();
     }
     if limiter.len() >= MOST {
-        return Err(too_many(WHAT, Duration::from_secs(60)));
+        return Err(too_many(what, Duration::from_secs(60)));
     }
     limiter
         .check_key(key)
-        .map_err(|until| too_many(WHAT, until.wait_time_from(DefaultClock::default().now())))
+        .map_err(|until| too_many(what, until.wait_time_from(DefaultClock::default().now())))
 }
 
 /// The answer to whoever made so many, with how long until the next is heard.
@@ -116,6 +130,18 @@ mod tests {
         let wait = refused.wait.unwrap();
         assert!(wait > Duration::from_secs(5) && wait <= Duration::from_secs(6));
         tries.count("olha", address(99)).unwrap();
+    }
+
+    #[test]
+    fn keys_are_made_at_a_bounded_pace_by_each() {
+        let tries = Tries::default();
+        let (ann, bob) = (UserId::new(), UserId::new());
+        for _ in 0..60 {
+            tries.count_key(ann).unwrap();
+        }
+        let refused = tries.count_key(ann).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::RateLimited);
+        tries.count_key(bob).unwrap();
     }
 
     #[test]

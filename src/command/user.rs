@@ -117,7 +117,7 @@ async fn invite(
     offer: Offer,
     about: &str,
 ) -> anyhow::Result<()> {
-    let (invitation, secret) = offer.made(Utc::now());
+    let (invitation, secret) = offer.made(None, Utc::now());
     let until = invitation.expires_at;
     store
         .add_invitation(SecretHash(digest(&secret)), invitation)

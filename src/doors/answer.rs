@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use navi_actors::domain::permissions::Action;
 use navi_actors::engine::LentByProgram;
 use navi_actors::feed::Feed;
 use navi_actors::protocol::command::UserInput;
@@ -98,6 +99,9 @@ impl Answer {
         who: Principal,
         question: Question,
     ) -> Result<Self, NaviError> {
+        if !question.files.is_empty() {
+            who.grant.check(Action::ChangeFiles)?;
+        }
         let found = Found::of(app, who, &question).await?;
         let known_by = found.known_by;
         match Self::begun(app, who, &question, found).await {

@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::legacy::LegacySessions;
+use self::legacy::{LegacySessions, asked_by};
 use self::server::NaviServer;
 use crate::access::Principal;
 use crate::http::App;
@@ -206,9 +206,8 @@ async fn serve(
     }
     let admission = Admission::new(app, None, &who)?;
     let (service, request) = (door.service.clone(), taken(request, who, body)?);
-    let answering = door
-        .runtime
-        .spawn(async move { service.handle(request).await });
+    let answering = async move { service.handle(request).await };
+    let answering = door.runtime.spawn(asked_by(who.user, answering));
     // Whoever asked may have gone: then nobody needs the answer.
     let answer = AbortOnDropHandle::new(answering).await.map_err(|error| {
         tracing::error!(%error, "a request over MCP went down");

@@ -5,12 +5,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use navi_actors::protocol::ids::{CallId, SessionId};
+use navi_actors::protocol::ids::{CallId, SessionId, UserId};
 use navi_actors::tools::lent::Offer;
 
 /// How many are known: the newest.
 const KNOWN: usize = 1_024;
-/// How many messages that were not sent yet are lent tools.
+/// How many messages of one person that were not sent yet are lent tools.
 const OFFERS: usize = 64;
 
 /// What this process was asked. Cheap to clone; all clones are one.
@@ -25,9 +25,18 @@ struct State {
     /// Calls that were handed over in a conversation that begins so; the newest last.
     calls: VecDeque<(Sameness, Vec<CallId>)>,
     /// What is lent to runs that have not begun; the newest last.
-    offers: VecDeque<(SessionId, String, Offer)>,
+    offers: VecDeque<Offered>,
     /// What names led to. They may be gone since.
     sessions: HashMap<Sameness, SessionId>,
+}
+
+#[derive(Debug)]
+struct Offered {
+    by: UserId,
+    session: SessionId,
+    client_id: String,
+    /// Taken back with this.
+    _offer: Offer,
 }
 
 /// SHA-256 of what makes a request the same as another: who asks, where, and what.
@@ -99,9 +108,11 @@ impl Requests {
         found.map(|(_, calls)| calls.clone()).collect()
     }
 
-    /// Keeps what is lent to the run that a message will begin, in place of what was before.
+    /// Keeps what is lent to the run that a message will begin, in place of what was before, and
+    /// of the oldest of this person's where there are as many as they may have.
     pub(crate) fn offer(
         &self,
+        by: UserId,
         session: SessionId,
         client_id: String,
         lend: impl FnOnce(&str) -> Offer,
@@ -109,12 +120,19 @@ impl Requests {
         let mut state = self.state();
         let offers = &mut state.offers;
         // An offer takes back what its message was lent last: the old one goes first.
-        offers.retain(|(of, message, _)| (*of, message) != (session, &client_id));
-        if offers.len() == OFFERS {
-            offers.pop_front();
+        offers.retain(|it| (it.session, &it.client_id) != (session, &client_id));
+        if offers.iter().filter(|it| it.by == by).count() >= OFFERS
+            && let Some(oldest) = offers.iter().position(|it| it.by == by)
+        {
+            offers.remove(oldest);
         }
         let offer = lend(&client_id);
-        offers.push_back((session, client_id, offer));
+        offers.push_back(Offered {
+            by,
+            session,
+            client_id,
+            _offer: offer,
+        });
     }
 
     /// The session that a name led to, as it was known when it did.

@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::App;
-use super::body::JsonBody;
+use super::body::{JsonBody, OptionalJsonBody};
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
+use super::gate::InBrowser;
 use super::openapi::Failures;
 use super::people::limits_of;
 use crate::access::{Account, AccountChange, Key, Principal, Visitor, device_id};
@@ -53,6 +54,13 @@ pub(crate) struct AccountChangeRequest {
     password: Option<String>,
     /// Needed where there is one.
     current_password: Option<String>,
+}
+
+/// By what somebody shows that they are there themselves.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct ProofRequest {
+    /// Needed where there is one; without one they signed in less than ten minutes ago.
+    pub(super) current_password: Option<String>,
 }
 
 /// Codes that sign in once each, in the place of the password.
@@ -128,13 +136,17 @@ pub(crate) async fn change(
 }
 
 #[utoipa::path(post, path = "/api/account/recovery-codes", operation_id = "make_recovery_codes", tag = "access",
+    request_body = ref("#/components/schemas/ProofRequest"),
     responses((status = 201, description = "Fresh ones, told only now.", body = ref("#/components/schemas/RecoveryCodes")), Failures))]
 pub(crate) async fn recover(
     app: web::Data<App>,
-    who: Principal,
+    InBrowser(who): InBrowser,
     visitor: Visitor,
+    OptionalJsonBody(proof): OptionalJsonBody<ProofRequest>,
 ) -> Result<HttpResponse, ApiError> {
-    let codes = app.access.make_recovery_codes(who.user, visitor).await?;
+    let given = proof.and_then(|proof| proof.current_password);
+    let codes = app.access.make_recovery_codes(&who, given, visitor);
+    let codes = codes.await?;
     Ok(HttpResponse::Created().json(RecoveryCodes { codes }))
 }
 

@@ -3,8 +3,9 @@
 //! It is written as it is sent, so that it needs no room anywhere. What whoever asks may not read
 //! by itself is not in it either.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use actix_web::http::{Method, header};
@@ -16,7 +17,7 @@ use navi_actors::domain::permissions::Action;
 use navi_actors::files::Download;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::file::SessionFile;
-use navi_actors::protocol::ids::SessionId;
+use navi_actors::protocol::ids::{SessionId, UserId};
 use navi_actors::protocol::session::SessionSummary;
 use navi_actors::protocol::workspace::EntryKind;
 use navi_actors::store::Listed;
@@ -24,7 +25,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
@@ -34,8 +35,6 @@ use super::error::ApiError;
 use super::openapi::Failures;
 use crate::access::Principal;
 
-/// As many are made at once.
-const AT_ONCE: usize = 2;
 /// As much is read of a file at a time, and sent.
 const PIECE_BYTES: usize = 64 * 1024;
 /// As many pieces wait for whoever reads.
@@ -54,12 +53,10 @@ pub(crate) fn routes() -> Endpoint {
 #[utoipa::path(get, path = "/api/account/archive", operation_id = "take_archive", tag = "account",
     responses((status = 200, description = "A ZIP archive of everything of whoever asks, as far as what they came in with may read it: conversations as JSON, files and workspaces, memory, rules and what was allowed. `left_out.txt` names what could not be read.", content_type = "application/zip"), Failures))]
 pub(crate) async fn archive(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
-    static PLACES: std::sync::LazyLock<Arc<Semaphore>> =
-        std::sync::LazyLock::new(|| Arc::new(Semaphore::new(AT_ONCE)));
-    let Ok(place) = Arc::clone(&PLACES).try_acquire_owned() else {
+    let Some(place) = Place::take(who.user) else {
         return Err(ApiError::new(
             ErrorCode::RateLimited,
-            "archives are being made already; try again when one is done",
+            "your archive is being made already; try again when that is done",
         ));
     };
     let (out, pieces) = mpsc::channel(PIECES);
@@ -78,19 +75,42 @@ pub(crate) async fn archive(app: web::Data<App>, who: Principal) -> Result<HttpR
         })))
 }
 
+/// Whose archive is being made, until it is dropped: one each, so that nobody who reads slowly keeps
+/// others waiting.
+struct Place(UserId);
+
+static MAKING: LazyLock<Mutex<HashSet<UserId>>> = LazyLock::new(Mutex::default);
+
+impl Place {
+    fn take(user: UserId) -> Option<Self> {
+        MAKING.lock().insert(user).then(|| Self(user))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        MAKING.lock().remove(&self.0);
+    }
+}
+
 /// Writes all of it. Where that breaks off, so does what is sent: half an archive does not end as
 /// a whole one does.
 async fn write(
     app: web::Data<App>,
     who: Principal,
     out: mpsc::Sender<io::Result<Bytes>>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 ) {
     let mut archive = Archive::new(out.clone());
-    if let Err(error) = everything(&app, &who, &mut archive).await {
+    let hold = app.access.hold(&who);
+    let done = tokio::select! {
+        done = everything(&app, &who, &mut archive) => done,
+        () = hold.ended() => Err(io::Error::other("what it was asked with opens nothing any more")),
+    };
+    if let Err(error) = done {
         tracing::info!(%error, "an archive broke off");
-        // Whoever asked may have gone.
-        let _ = out.send(Err(error)).await;
+        // Whoever asked may have gone, or take nothing.
+        let _ = tokio::time::timeout(PATIENCE, out.send(Err(error))).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! The gates that every request goes through.
 
 use std::future::{Ready, ready};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use actix_web::body::{BoxBody, MessageBody};
@@ -22,6 +22,7 @@ use super::origin::{Trust, check_fetch_site, check_host, check_origin};
 use super::pace;
 use super::page::content_security_policy;
 use super::prefix::{self, Outside};
+use crate::access::proof::by_browser_alone;
 use crate::access::{
     AuthMethod, Credentials, LOGIN_LIFETIME, PageKey, Principal, ProxyWord, Visitor,
 };
@@ -122,6 +123,23 @@ impl FromRequest for Principal {
     }
 }
 
+/// Who asks, in a browser that is signed in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InBrowser(pub(super) Principal);
+
+impl FromRequest for InBrowser {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let who = Principal::from_request(request, payload).into_inner();
+        ready(who.and_then(|who| match who.method {
+            AuthMethod::Cookie { .. } => Ok(Self(who)),
+            AuthMethod::Token => Err(by_browser_alone().into()),
+        }))
+    }
+}
+
 /// From where a request comes: what is nearest of those whom no trusted proxy speaks for.
 fn visitor(request: &HttpRequest, app: &App) -> Visitor {
     let text = |name| request.headers().get(name)?.to_str().ok();
@@ -130,17 +148,23 @@ fn visitor(request: &HttpRequest, app: &App) -> Visitor {
     let is_proxy = |address: &IpAddr| proxies.iter().any(|net| net.contains(address));
     let mut address = request.peer_addr().map(|peer| peer.ip().to_canonical());
     if address.as_ref().is_some_and(is_proxy) {
-        let said = request.headers().get_all(FORWARDED_FOR);
-        let said: Vec<&str> = said.filter_map(|value| value.to_str().ok()).collect();
-        let hops = said
-            .iter()
-            .flat_map(|value| value.split(','))
-            .map(str::trim);
-        let hops: Vec<IpAddr> = hops.filter_map(|hop| hop.parse().ok()).collect();
-        let nearest = hops.iter().rev().find(|hop| !is_proxy(hop));
-        address = nearest.copied().or(address);
+        let said: Vec<&HeaderValue> = request.headers().get_all(FORWARDED_FOR).collect();
+        let values = said.iter().rev();
+        // Each stands to the right of what it was told. Left of one that cannot be read anything
+        // may be claimed.
+        let hops = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+        let nearest = hops.map_while(hop).find(|hop| !is_proxy(hop));
+        address = nearest.or(address);
     }
     Visitor::new(address, agent)
+}
+
+/// An address as a proxy names it, with its port or without.
+fn hop(said: &[u8]) -> Option<IpAddr> {
+    let said = std::str::from_utf8(said).ok()?.trim();
+    let address = said.parse::<IpAddr>();
+    let address = address.or_else(|_| said.parse::<SocketAddr>().map(|with_port| with_port.ip()));
+    address.ok().map(|address| address.to_canonical())
 }
 
 /// Who it is, as a proxy in front says: one that is named in the settings, by the address of its

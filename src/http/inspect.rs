@@ -61,7 +61,7 @@ pub(crate) async fn run(
 
 #[utoipa::path(get, path = "/runs/{run_id}/calls/{n}", tag = "runs",
     params(("run_id" = Uuid, Path,), ("n" = u32, Path,)),
-    responses((status = 200, description = "What the model was sent at this call, and what it said.", body = ref("#/components/schemas/CallDetails")), Failures))]
+    responses((status = 200, description = "What the model was sent at this call, and what it said; without what was remembered, and so not `exact`, for a token without the scope `memory`.", body = ref("#/components/schemas/CallDetails")), Failures))]
 pub(crate) async fn call(
     app: web::Data<App>,
     who: Principal,
@@ -74,5 +74,6 @@ pub(crate) async fn call(
             "a model call is named by its number, which counts from 1",
         )
     })?;
-    Ok(HttpResponse::Ok().json(app.engine.run_call(who.user, run, n).await?))
+    let call = app.engine.run_call(who.user, run, n, who.grant.memory());
+    Ok(HttpResponse::Ok().json(call.await?))
 }

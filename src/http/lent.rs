@@ -66,7 +66,7 @@ pub(crate) fn call_routes() -> Endpoint {
 #[utoipa::path(post, path = "/sessions/{session_id}/lent", operation_id = "lend_tools", tag = "sessions",
     params(("session_id" = Uuid, Path,)),
     request_body = ref("#/components/schemas/LentTools"),
-    responses((status = 204, description = "The run that the message with this `client_id` begins may call these; the newest 64 such offers are kept."), Failures))]
+    responses((status = 204, description = "The run that the message with this `client_id` begins may call these; the newest 64 such offers of one person are kept."), Failures))]
 pub(crate) async fn lend(
     app: web::Data<App>,
     who: Principal,
@@ -81,7 +81,7 @@ pub(crate) async fn lend(
     };
     app.engine.standing(who.user, session).await?;
     let lend = |client_id: &str| app.engine.lend(session, client_id, lent);
-    app.requests.offer(session, client_id, lend);
+    app.requests.offer(who.user, session, client_id, lend);
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -446,6 +446,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.taken::<passkeys::PasskeySignInRequest>("PasskeySignInRequest");
     schemas.told::<account::AccountInfo>("AccountInfo");
     schemas.taken::<account::AccountChangeRequest>("AccountChangeRequest");
+    schemas.taken::<account::ProofRequest>("ProofRequest");
     schemas.told::<account::RecoveryCodes>("RecoveryCodes");
     schemas.told::<Vec<account::Device>>("DeviceList");
     schemas.told::<account::SignedOut>("SignedOut");

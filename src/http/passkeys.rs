@@ -1,13 +1,10 @@
 //! `/api/account/passkeys` and `/api/sign-in/passkey`: passkeys, as the browser's authenticator and
 //! its person make them, and how one comes in by them.
 
-use std::future::{Ready, ready};
-
 use actix_web::cookie::time::Duration as CookieDuration;
 use actix_web::cookie::{Cookie, SameSite};
-use actix_web::dev::Payload;
 use actix_web::http::Method;
-use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, Utc};
 use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::ErrorCode;
@@ -21,11 +18,11 @@ use super::App;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::gate::cookie_name;
+use super::gate::{InBrowser, cookie_name};
 use super::openapi::Failures;
 use super::sign_in::{come_in, from_our_page};
-use crate::access::passkeys::{Answer, by_browser_alone};
-use crate::access::{AuthMethod, Principal, Visitor, random};
+use crate::access::passkeys::Answer;
+use crate::access::{Principal, Visitor, random};
 
 /// As long as a ceremony.
 const BROWSER_SECONDS: i64 = 300;
@@ -88,23 +85,6 @@ pub(crate) struct PasskeySignInRequest {
     ceremony: String,
     /// As the credential's `toJSON` writes it.
     credential: Map<String, Value>,
-}
-
-/// Who asks, in a browser that is signed in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InBrowser(Principal);
-
-impl FromRequest for InBrowser {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let who = Principal::from_request(request, payload).into_inner();
-        ready(who.and_then(|who| match who.method {
-            AuthMethod::Cookie { .. } => Ok(Self(who)),
-            AuthMethod::Token => Err(by_browser_alone().into()),
-        }))
-    }
 }
 
 pub(crate) fn routes() -> Endpoint {

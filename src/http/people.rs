@@ -372,13 +372,19 @@ pub(crate) async fn record(
 
 #[utoipa::path(get, path = "/api/record/export", operation_id = "export_record", tag = "people",
     responses((status = 200, description = "All of it, a line of JSON each, the newest first.", body = String, content_type = "application/jsonl"), Failures))]
-pub(crate) async fn export(app: web::Data<App>, _: Principal) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn export(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
+    let hold = app.access.hold(&who);
     // Asked for once before the answer begins, so that what is wrong is told by its status.
     let first = app.access.record(None, None, PAGE.into()).await?;
-    let pages = futures_util::stream::unfold(Some(first), move |page| {
+    let pages = futures_util::stream::unfold((Some(first), hold), move |(page, hold)| {
         let app = app.clone();
         async move {
             let page = page?;
+            if hold.has_ended() {
+                // Half a list does not end as a whole one does.
+                let ended = actix_web::error::ErrorUnauthorized("signed out meanwhile");
+                return Some((Err(ended), (None, hold)));
+            }
             let last = page.last()?.id;
             let mut text = String::new();
             for row in page {
@@ -386,7 +392,7 @@ pub(crate) async fn export(app: web::Data<App>, _: Principal) -> Result<HttpResp
                 text.push('\n');
             }
             let next = app.access.record(None, Some(last), PAGE.into()).await.ok();
-            Some((Ok::<_, actix_web::Error>(web::Bytes::from(text)), next))
+            Some((Ok(web::Bytes::from(text)), (next, hold)))
         }
     });
     Ok(HttpResponse::Ok()

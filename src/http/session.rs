@@ -126,13 +126,14 @@ pub(crate) async fn read(
 
 #[utoipa::path(get, path = "/sessions/{session_id}/context", tag = "sessions",
     params(("session_id" = Uuid, Path,)),
-    responses((status = 200, description = "What the model would be sent.", body = ref("#/components/schemas/ChatRequest")), Failures))]
+    responses((status = 200, description = "What the model would be sent; without what is remembered, for a token without the scope `memory`.", body = ref("#/components/schemas/ChatRequest")), Failures))]
 pub(crate) async fn context(
     app: web::Data<App>,
     who: Principal,
     SessionPath(session): SessionPath,
 ) -> Result<HttpResponse, ApiError> {
-    Ok(HttpResponse::Ok().json(app.engine.context(who.user, session).await?))
+    let context = app.engine.context(who.user, session, who.grant.memory());
+    Ok(HttpResponse::Ok().json(context.await?))
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/context/parts", tag = "sessions",
@@ -143,7 +144,10 @@ pub(crate) async fn parts(
     who: Principal,
     SessionPath(session): SessionPath,
 ) -> Result<HttpResponse, ApiError> {
-    Ok(HttpResponse::Ok().json(app.engine.context_parts(who.user, session).await?))
+    let parts = app
+        .engine
+        .context_parts(who.user, session, who.grant.memory());
+    Ok(HttpResponse::Ok().json(parts.await?))
 }
 
 #[utoipa::path(patch, path = "/sessions/{session_id}", tag = "sessions",

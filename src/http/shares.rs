@@ -23,6 +23,7 @@ use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::{SessionPath, session_id};
 use super::ws::subscription;
+use super::ws::tabs::Sitter;
 use crate::access::{Principal, Visitor};
 use crate::doors;
 use crate::doors::events::{frames, last_event};
@@ -263,11 +264,11 @@ pub(crate) async fn look(
 
 #[utoipa::path(get, path = "/api/shared/events", operation_id = "follow_by_link", tag = "sharing", security(()),
     params(("X-Navi-Link" = String, Header, description = "The secret of the link."),
-        ("after" = Option<u64>, Query, description = "As for `/sessions/{session_id}/events`."),
+        ("after" = Option<u64>, Query, description = "As for `/sessions/{session_id}/events`; where it is from before the run that goes, a `resync` comes first."),
         ("epoch" = Option<i64>, Query, description = "As for `/sessions/{session_id}/events`."),
         ("messages" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "As for `/sessions/{session_id}/events`."),
         ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, before which it goes.")),
-    responses((status = 200, description = "Server-sent events, as of `/sessions/{session_id}/events`. They end with the link.", content_type = "text/event-stream"), Failures))]
+    responses((status = 200, description = "Server-sent events, as of `/sessions/{session_id}/events`, without pictures and what a person is asked: a `pong` with its number stands in the place of an event. They end with the link.", content_type = "text/event-stream"), Failures))]
 pub(crate) async fn follow(
     app: web::Data<App>,
     visitor: Visitor,
@@ -277,8 +278,11 @@ pub(crate) async fn follow(
     let asked = subscription(&session.to_string(), request.query_string())?;
     let after = last_event(&request)?.or(asked.after);
     let newest = asked.newest.or(Some(NEWEST));
-    let seat = app.tabs.seat(Some(session), None)?;
     let by = By::Link(link.id);
+    let owner = app.engine.owner_of(by, session).await?;
+    let limits = app.engine.limits(owner);
+    let most = limits.map(|limits| limits.tabs);
+    let seat = app.tabs.look(link.id, Sitter { user: owner, most })?;
     let feed = app
         .engine
         .attach(by, session, after, asked.epoch, newest)

@@ -20,10 +20,11 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use super::App;
+use super::account::ProofRequest;
 use super::body::{JsonBody, OptionalJsonBody};
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::gate::{proxy_groups, proxy_word};
+use super::gate::{InBrowser, proxy_groups, proxy_word};
 use super::openapi::Failures;
 use super::sign_in::{come_in, from_our_page};
 use crate::access::{Answer, Begun, FLOW_LIFETIME, MAX_LOGOUT_TOKEN, Principal, Visitor};
@@ -221,14 +222,17 @@ pub(crate) async fn list(app: web::Data<App>, who: Principal) -> Result<HttpResp
 }
 
 #[utoipa::path(post, path = "/api/account/sign-ons", operation_id = "begin_link", tag = "access",
+    request_body = ref("#/components/schemas/ProofRequest"),
     responses((status = 200, description = "Where the browser goes; it comes back to the page.", body = ref("#/components/schemas/SignOnBegun")), Failures))]
 pub(crate) async fn begin_link(
     app: web::Data<App>,
-    who: Principal,
+    InBrowser(who): InBrowser,
     visitor: Visitor,
+    OptionalJsonBody(proof): OptionalJsonBody<ProofRequest>,
 ) -> Result<HttpResponse, ApiError> {
-    let begun = app.access.begin_link(&who, &visitor).await?;
-    Ok(sent(&app, &begun))
+    let given = proof.and_then(|proof| proof.current_password);
+    let begun = app.access.begin_link(&who, given, &visitor);
+    Ok(sent(&app, &begun.await?))
 }
 
 #[utoipa::path(post, path = "/api/account/sign-ons/finish", operation_id = "finish_link", tag = "access",
@@ -237,7 +241,7 @@ pub(crate) async fn begin_link(
 pub(crate) async fn finish_link(
     app: web::Data<App>,
     request: HttpRequest,
-    who: Principal,
+    InBrowser(who): InBrowser,
     visitor: Visitor,
     JsonBody(said): JsonBody<SignOnAnswer>,
 ) -> Result<HttpResponse, ApiError> {

@@ -15,7 +15,7 @@ pub(crate) fn routes() -> Endpoint {
 }
 
 #[utoipa::path(get, path = "/api/status", tag = "service",
-    responses((status = 200, description = "Backends, models, and what is wrong.", body = ref("#/components/schemas/SystemStatus")), Failures))]
-pub(crate) async fn status(app: web::Data<App>, _: Principal) -> HttpResponse {
-    HttpResponse::Ok().json(app.engine.status())
+    responses((status = 200, description = "Backends, models, and, for an admin, what is wrong.", body = ref("#/components/schemas/SystemStatus")), Failures))]
+pub(crate) async fn status(app: web::Data<App>, who: Principal) -> HttpResponse {
+    HttpResponse::Ok().json(app.engine.status().seen_by(who.grant.role))
 }

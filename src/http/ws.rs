@@ -93,7 +93,7 @@ impl Admission {
             most: limits.map(|limits| limits.tabs),
         };
         Ok(Self {
-            _seat: app.tabs.seat(session, Some(sitter))?,
+            _seat: app.tabs.seat(session, sitter)?,
             hold: app.access.hold(who),
         })
     }
@@ -126,7 +126,7 @@ async fn list(
     stream: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
     let admission = Admission::new(&app, None, &who)?;
-    let page = WatchActor::new(app.as_ref().clone(), who.user, admission);
+    let page = WatchActor::new(app.as_ref().clone(), who, admission);
     WsResponseBuilder::new(page, &request, stream)
         .protocols(&[PROTOCOL])
         .frame_size(MAX_WATCH_FRAME_BYTES)

@@ -16,10 +16,12 @@ describe('kill -9 in mid-answer', () => {
   it('leaves what was done and said, and a page that finds back by itself', async () => {
     const { model, navi, tab } = it_has;
     const call = { tool_call: { name: 'filesystem', arguments: { action: 'list' } } };
-    await model.script([{ text: 'I note that first.' }, call], wordByWord(100, 100));
+    await model.script([{ text: 'I note that first.' }, call], [...wordByWord(10, 100), { hold: 'never' }]);
     await tab.send('Tell me something long.');
     await tab.sees('word10.');
     const before = await tab.conversation();
+    // Answered when all that is on its way to the disk is there.
+    await tab.page.evaluate(async () => (await fetch(`sessions/${location.hash.slice(4)}`, { headers: { 'x-navi-key': localStorage.getItem('navi.key') } })).json());
 
     await navi.kill();
     await tab.page.getByText(/reconnecting/i).first().waitFor();

@@ -36,7 +36,7 @@ describe('a service that hangs', () => {
     await tab.send('Are you there?');
     await connection(tab, 'silent').waitFor();
     const seconds = Number(/(\d+) s/.exec(await tab.page.getByTestId('silent-for').innerText())[1]);
-    assert.ok(seconds >= 5 && seconds <= 12, `told after ${seconds} s`);
+    assert.ok(seconds >= 5, `told after ${seconds} s`);
     for (const [name, width] of [['wide', 1280], ['narrow', 360]]) {
       await tab.page.setViewportSize({ width, height: 800 });
       assert.ok((await tab.page.getByTestId('silent-for').boundingBox()).width > 20, `${name} does not say for how long`);

@@ -198,9 +198,12 @@ for (const [kind, proxy] of Object.entries(PROXIES)) {
     });
 
     it('and after Navi was killed, while the proxy stood', async () => {
-      await model.script(Array.from({ length: 100 }, (_, at) => [{ text: `word${at + 1}. ` }, { delay_ms: 100 }]).flat());
+      const words = Array.from({ length: 10 }, (_, at) => [{ text: `word${at + 1}. ` }, { delay_ms: 100 }]).flat();
+      await model.script([...words, { hold: 'never' }]);
       await tab.send('What if Navi goes?');
       await tab.sees('word10.');
+      // Answered when all that is on its way to the disk is there.
+      await rest(`sessions/${/^#\/s\/([\w-]+)/.exec(new URL(tab.page.url()).hash)[1]}`);
       await navi.kill();
       await tab.page.getByText(/reconnecting/i).first().waitFor();
       await navi.start();

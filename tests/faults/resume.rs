@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant};
 use crate::fake_model::{FakeModel, Recorded, Reply, Step};
 use crate::rounds::rounds;
 use crate::script::{UNTOLD, spawn};
-use crate::server::{House, PATIENCE, Server, Socket};
+use crate::server::{House, PATIENCE, Server, Socket, TOKEN, client};
 use crate::view::View;
 
 /// Two calls of one reply, of which the process does not survive the second.
@@ -250,9 +250,22 @@ async fn a_run_that_brings_the_service_down_is_not_resumed_for_ever() {
             deaths += 1;
             continue;
         };
-        match tokio::time::timeout(Duration::from_secs(3), server.ended()).await {
-            Ok(_) => deaths += 1,
-            Err(_) => break server,
+        let url = format!("{}/sessions/{session}", server.url);
+        let rests = async {
+            loop {
+                let asked = client().get(&url).bearer_auth(TOKEN).send().await;
+                if let Ok(answer) = asked
+                    && let Ok(told) = answer.json::<Value>().await
+                    && told["state"] == "interrupted"
+                {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::select! {
+            _ = server.ended() => deaths += 1,
+            () = rests => break server,
         }
         assert!(deaths < 10, "it is resumed for ever");
     };

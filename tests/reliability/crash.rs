@@ -3,12 +3,21 @@
 use serde_json::json;
 use tokio::time::{Duration, Instant};
 
+use super::talking;
 use super::view::View;
-use super::{leeway, talking};
 use crate::fake_model::Step;
+use crate::server::Server;
 
 /// Text waits at most this long for the log.
 const QUARTER_SECOND: Duration = Duration::from_millis(250);
+
+/// What a promised time may be over where the machine has so much to do that a plain request,
+/// with its commit, takes its time, too.
+async fn leeway(server: &Server) -> Duration {
+    let asked = Instant::now();
+    server.new_session().await;
+    10 * asked.elapsed()
+}
 
 #[tokio::test]
 async fn kill_in_mid_answer_keeps_all_but_the_last_quarter_second() {
@@ -18,7 +27,8 @@ async fn kill_in_mid_answer_keeps_all_but_the_last_quarter_second() {
         json!({"action": "write", "path": "a.txt", "content": "x"}),
     )]);
     let mut words = Vec::new();
-    for n in 0..400 {
+    // More than are heard.
+    for n in 0..4_000 {
         words.push(Step::text(&format!("{n} ")));
         words.push(Step::DelayMs(5));
     }
@@ -31,12 +41,16 @@ async fn kill_in_mid_answer_keeps_all_but_the_last_quarter_second() {
     view.apply_all(&tab.until("tool_call").await);
     let mut seen = Vec::new();
     let started = Instant::now();
-    while started.elapsed() < Duration::from_millis(900) {
+    let mut over = Duration::ZERO;
+    while started.elapsed() < Duration::from_millis(1_200) {
         let frame = tab.next_of("stream_delta").await;
         view.apply(&frame);
         seen.push((Instant::now(), view.text(".text").len()));
+        if seen.len().is_multiple_of(20) {
+            over = over.max(leeway(&server).await);
+        }
     }
-    let owed_after = QUARTER_SECOND + leeway(&server).await;
+    let owed_after = QUARTER_SECOND + over.max(leeway(&server).await);
     let killed = Instant::now();
     let server = server.crash_and_restart();
 

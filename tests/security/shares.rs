@@ -32,11 +32,17 @@ pub(super) async fn busy(server: &Server, person: &Person) -> (String, Socket) {
     (session, tab)
 }
 
-/// The first frame of one of these types.
-pub(super) async fn first_of(tab: &mut Socket, kinds: &[&str]) -> Value {
+/// Whether its run waits for others of the same person, before it says anything.
+pub(super) async fn waits_in_line(tab: &mut Socket) -> bool {
     loop {
         match tab.next().await {
-            Told::Frame(frame) if kinds.iter().any(|kind| frame["type"] == *kind) => return frame,
+            // The model may be waited for, too.
+            Told::Frame(frame) if frame["type"] == "run_waiting" => {
+                if frame["detail"].as_str().unwrap().contains("of your runs") {
+                    return true;
+                }
+            }
+            Told::Frame(frame) if frame["type"] == "stream_delta" => return false,
             Told::Frame(_) => {}
             Told::Closed(code) => panic!("closed with {code}"),
         }
@@ -57,8 +63,7 @@ async fn more_runs_than_one_person_may_have_at_once() {
     let (waiting, going): (Vec<usize>, Vec<usize>) = {
         let (mut waiting, mut going) = (Vec::new(), Vec::new());
         for (at, (_, tab)) in hers.iter_mut().enumerate() {
-            let told = first_of(tab, &["run_waiting", "stream_delta"]).await;
-            let waits = told["type"] == "run_waiting";
+            let waits = waits_in_line(tab).await;
             (if waits { &mut waiting } else { &mut going }).push(at);
         }
         (waiting, going)

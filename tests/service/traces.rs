@@ -301,16 +301,22 @@ async fn each_request_to_a_model_is_told_and_what_became_of_it() {
 #[tokio::test]
 async fn a_collector_that_hangs_keeps_nobody_waiting() {
     let (model, collector) = (FakeModel::start(), Collector::start(Manner::Hangs).await);
-    for _ in 0..2 {
-        model.script([Step::text("here")]);
-    }
+    model.script(Reply::new([Step::text("here")]).always());
     let mut server = traced(&model, &collector).start();
     let session = server.new_session().await;
     ask(&server, &session, "hello").await;
-    // From here on whoever waits for the collector waits for its limit.
-    collector.when(|kept| !kept.heads.is_empty()).await;
-    assert_eq!(ask(&server, &session, "still?").await["content"], "here");
-    assert_eq!(collector.now().heads.len(), 1, "it was still hanging");
+    let mut hanging = collector.when(|kept| !kept.heads.is_empty()).await;
+    // Whoever waits for it waits for its limit, and there is the next request. On a machine that is
+    // busy an answer may take as long.
+    for left in (0..5).rev() {
+        assert_eq!(ask(&server, &session, "still?").await["content"], "here");
+        let now = collector.now();
+        if now.heads.len() == hanging.heads.len() {
+            break;
+        }
+        assert_ne!(left, 0, "each of them waited");
+        hanging = now;
+    }
     server.ask_to_end();
     assert!(server.ended().await.success());
     let said = server.said();
@@ -324,14 +330,19 @@ async fn a_collector_that_hangs_keeps_nobody_waiting() {
 
 #[tokio::test]
 async fn what_is_left_is_sent_before_the_end() {
-    let (model, collector) = (FakeModel::start(), Collector::start(Manner::Takes).await);
-    model.script([Step::text("here")]);
-    let mut server = traced(&model, &collector).start();
-    let session = server.new_session().await;
-    ask(&server, &session, "hello").await;
-    server.ask_to_end();
-    assert!(server.ended().await.success());
-    let kept = collector.now();
-    assert_eq!(kept.named("invoke_agent").len(), 1);
-    assert!(!server.said().contains("traces"), "{}", server.said());
+    // It has a second for that: not enough on a machine that is too busy, and then that is told.
+    for _ in 0..5 {
+        let (model, collector) = (FakeModel::start(), Collector::start(Manner::Takes).await);
+        model.script([Step::text("here")]);
+        let mut server = traced(&model, &collector).start();
+        let session = server.new_session().await;
+        ask(&server, &session, "hello").await;
+        server.ask_to_end();
+        assert!(server.ended().await.success());
+        if !server.said().contains("traces") {
+            assert_eq!(collector.now().named("invoke_agent").len(), 1);
+            return;
+        }
+    }
+    panic!("never in time");
 }

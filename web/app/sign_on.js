@@ -1,6 +1,7 @@
 // Sign-on by a provider: the browser goes there and comes back. Of what shows that it is the one
 // that went, a half stays in this page's storage meanwhile.
 
+/** @import { ProofRequest, SignOnBegun } from '../state/wire.js' */
 /** @import { SignOnReturned } from './signals.js' */
 
 import { takeReturned } from '../net/key.js';
@@ -11,13 +12,18 @@ const PLACE = 'navi.sign_on';
 /** Who signed out is not signed in again by a proxy that still knows them. */
 const LEFT = 'navi.left';
 
-/**
- * Leaves this page for the provider.
- * @param {'sign-in' | 'link'} purpose whether to come in as whoever one is there, or to be that person here, too
- * @param {string} [invitation] by which somebody new joins
- */
-export async function goToProvider(purpose, invitation) {
-  const { location: there, key } = await (purpose === 'link' ? people.beginLink() : people.beginSignOn(invitation));
+/** Leaves this page for the provider, to come in as whoever one is there. @param {string} [invitation] by which somebody new joins */
+export async function signInThere(invitation) {
+  leave('sign-in', await people.beginSignOn(invitation));
+}
+
+/** The same, to be that person here, too. @param {ProofRequest} proof */
+export async function linkThere(proof) {
+  leave('link', await people.beginLink(proof));
+}
+
+/** @param {'sign-in' | 'link'} purpose @param {SignOnBegun} begun */
+function leave(purpose, { location: there, key }) {
   storage.set(PLACE, JSON.stringify({ key, purpose }));
   location.assign(there);
 }

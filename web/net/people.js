@@ -1,6 +1,6 @@
 // REST calls about accounts: one's own, those of all people, and the record.
 
-/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, LeftHere, LinkedSignOn, MadeInvitation, OwnLimits, PersonInfo, PowersInfo, RecordLine, UserRole, Scope, SignOnBegun, TokenInfo, WaysIn } from '../state/wire.js' */
+/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, LeftHere, LinkedSignOn, MadeInvitation, OwnLimits, PersonInfo, PowersInfo, ProofRequest, RecordLine, UserRole, Scope, SignOnBegun, TokenInfo, WaysIn } from '../state/wire.js' */
 /** @import { SignOnReturned } from '../app/signals.js' */
 
 import { ask, call, read } from './api.js';
@@ -39,8 +39,8 @@ export const people = {
   account: () => call('GET', 'api/account'),
   /** What is left out stays. @param {{ name?: string, password?: string, current_password?: string }} changes @returns {Promise<AccountInfo>} */
   changeAccount: (changes) => call('PATCH', 'api/account', changes),
-  /** @returns {Promise<{ codes: string[] }>} */
-  makeRecoveryCodes: () => call('POST', 'api/account/recovery-codes'),
+  /** @param {ProofRequest} proof @returns {Promise<{ codes: string[] }>} */
+  makeRecoveryCodes: (proof) => call('POST', 'api/account/recovery-codes', proof),
   /** @returns {Promise<Device[]>} */
   devices: () => call('GET', 'api/account/devices'),
   /** @param {string} id */
@@ -49,8 +49,8 @@ export const people = {
   signOutOthers: () => call('DELETE', 'api/account/devices'),
   /** @returns {Promise<LinkedSignOn[]>} */
   signOns: () => call('GET', 'api/account/sign-ons'),
-  /** @returns {Promise<SignOnBegun>} */
-  beginLink: () => call('POST', 'api/account/sign-ons'),
+  /** @param {ProofRequest} proof @returns {Promise<SignOnBegun>} */
+  beginLink: (proof) => call('POST', 'api/account/sign-ons', proof),
   /** @param {SignOnReturned} answer @returns {Promise<LinkedSignOn>} */
   finishLink: (answer) => call('POST', 'api/account/sign-ons/finish', answer),
   /** @param {string} id */

@@ -11,7 +11,7 @@ import { MOST_PASSKEYS, PASSKEY_NAME_CHARS } from '../state/passkeys.js';
 import { browserName } from '../state/people.js';
 import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
-import { fault, faultText, field, showSwitch } from './fields.js';
+import { fault, faultText, field, proofFault, showSwitch } from './fields.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { passkeysElsewhere } from './passkey_sign_in.js';
@@ -69,15 +69,13 @@ export class NaviAccountPasskeys extends NaviElement {
     if (place !== 'here') return passkeysElsewhere(place, this._at);
     if (many >= MOST_PASSKEYS) return html`<p class="quiet" data-testid="passkeys-most">${t('passkeys.most', { n: MOST_PASSKEYS })}</p>`;
     const { busy, problem } = this._making;
-    const is_current = problem?.message.startsWith('current_password') ?? false;
-    const words = { ...passkeyWords(), forbidden: t('passkeys.fault.stale'), ...(is_current ? { invalid_field: t('account.fault.current') } : {}) };
     return html`<h3 id="passkey-new">${t('passkeys.new')}</h3>
       <form class="person-form" aria-labelledby="passkey-new" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#make(who.has_password); }}>
         ${field({ id: 'passkey-name', label: t('passkeys.name'), value: this._name, max: PASSKEY_NAME_CHARS, hint: t('passkeys.name_hint'), oninput: (value) => { this._name = value; } })}
         ${who.has_password ? html`${field({ id: 'passkey-password', label: t('account.password_current'), type: this._shown ? 'text' : 'password', value: this._password, autocomplete: 'current-password', oninput: (value) => { this._password = value; } })}
           ${showSwitch(this._shown, (shown) => { this._shown = shown; })}` : nothing}
         ${busy ? html`<p class="quiet" role="status">${t('passkeys.waiting')}</p>` : nothing}
-        ${fault(faultText(problem, words))}
+        ${fault(proofFault(problem, passkeyWords()))}
         <button class="button small" data-testid="passkey-make" ?disabled=${busy || this._name.trim() === '' || (who.has_password && this._password === '')}>${t('passkeys.make')}</button>
       </form>`;
   }

@@ -1,3 +1,5 @@
+/** @import { AccountInfo } from '../state/wire.js' */
+
 import { showAccount } from '../app/account.js';
 import { showToast } from '../app/actions.js';
 import { account } from '../app/signals.js';
@@ -7,7 +9,7 @@ import { people } from '../net/people.js';
 import { faultIn, NAME_CHARS } from '../state/people.js';
 import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
-import { fault, faultText, field, showSwitch, shownOnce } from './fields.js';
+import { fault, field, proofFault, showSwitch, shownOnce } from './fields.js';
 
 /** Name and password, and the codes that stand in for the password. */
 export class NaviAccountProfile extends NaviElement {
@@ -43,24 +45,23 @@ export class NaviAccountProfile extends NaviElement {
         ${fault(this._fault === null ? this.#refusal() : t(`account.fault.${this._fault}`))}
         <button class="button small" data-testid="account-save" ?disabled=${this._asking.busy || (has_password && this._current === '')}>${t('queue.save')}</button>
       </form>
-      ${has_way ? this.#recovery(who.recovery_codes) : nothing}`;
+      ${has_way ? this.#recovery(who) : nothing}`;
   }
 
-  /** @param {number} left */
-  #recovery(left) {
+  /** @param {AccountInfo} who */
+  #recovery({ recovery_codes: left, has_password }) {
     return html`<h3>${t('account.codes')}</h3>
       <p class="quiet">${t('account.codes_hint')} <span data-testid="codes-left">${t('account.codes_left', { n: left })}</span></p>
       ${this._codes.length === 0 ? nothing : shownOnce(t('account.once'), t('account.codes'), this._codes.join('\n'), 'codes')}
-      ${fault(faultText(this._making.problem))}
-      <p class="row-actions"><button type="button" class="button small plain" data-testid="codes-make" ?disabled=${this._making.busy} @click=${() => this.#make()}>${t('account.codes_make')}</button>
+      ${fault(proofFault(this._making.problem))}
+      <p class="row-actions"><button type="button" class="button small plain" data-testid="codes-make" ?disabled=${this._making.busy || (has_password && this._current === '')} @click=${() => this.#make()}>${t('account.codes_make')}</button>
+        ${has_password && this._current === '' ? html`<span class="quiet">${t('account.codes_proof')}</span>` : nothing}
         ${left === 0 ? nothing : html`<span class="quiet">${t('account.codes_void')}</span>`}</p>`;
   }
 
   #refusal() {
-    const { problem } = this._asking;
     // The others are found before they are sent.
-    const is_current = problem?.message.startsWith('current_password') ?? false;
-    return faultText(problem, { rate_limited: t('signin.too_many'), ...(is_current ? { invalid_field: t('account.fault.current') } : {}) });
+    return proofFault(this._asking.problem);
   }
 
   async #save() {
@@ -85,7 +86,7 @@ export class NaviAccountProfile extends NaviElement {
 
   #make() {
     void this._making.ask(async () => {
-      this._codes = (await people.makeRecoveryCodes()).codes;
+      this._codes = (await people.makeRecoveryCodes({ current_password: this._current })).codes;
       await showAccount(await people.account());
     });
   }

@@ -1,14 +1,14 @@
 /** @import { LinkedSignOn } from '../state/wire.js' */
 
 import { showAccount } from '../app/account.js';
-import { goToProvider } from '../app/sign_on.js';
+import { linkThere } from '../app/sign_on.js';
 import { account } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { people } from '../net/people.js';
 import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
-import { fault, faultText } from './fields.js';
+import { fault, faultText, field, proofFault } from './fields.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { visible } from './visible.js';
@@ -18,12 +18,13 @@ const PROXY = 'proxy';
 
 /** The accounts elsewhere by which one comes in; each can be linked and unlinked. */
 export class NaviAccountSignOns extends NaviElement {
-  static properties = { _linked: { state: true } };
+  static properties = { _linked: { state: true }, _password: { state: true } };
 
   constructor() {
     super();
     /** @type {LinkedSignOn[] | null} */
     this._linked = null;
+    this._password = '';
     this._asking = new Asking(this);
     this._linking = new Asking(this);
   }
@@ -34,7 +35,7 @@ export class NaviAccountSignOns extends NaviElement {
 
   render() {
     const linked = this._linked;
-    const provider = account.get()?.provider ?? null;
+    const { provider = null, has_password = false } = account.get() ?? {};
     const { problem } = this._asking;
     // Who has no password and one account elsewhere would be locked out.
     const words = { forbidden: t('account.unlink_last') };
@@ -42,9 +43,15 @@ export class NaviAccountSignOns extends NaviElement {
       ${fault(faultText(problem, words))}
       ${linked === null ? nothing : linked.length === 0 ? html`<p class="quiet panel-empty" data-testid="sign-ons-empty">${t('account.sign_ons_empty')}</p>`
         : html`<ul class="rows">${repeat(linked, ({ id }) => id, (one) => this.#row(one))}</ul>`}
-      ${fault(faultText(this._linking.problem))}
-      ${provider === null ? nothing : html`<p class="row-actions"><button type="button" class="button small plain" data-testid="link" ?disabled=${this._linking.busy}
-        @click=${() => void this._linking.ask(() => goToProvider('link'))}>${t('account.link', { name: provider })}</button></p>`}`;
+      ${provider === null ? nothing : this.#link(provider, has_password)}`;
+  }
+
+  /** @param {string} provider @param {boolean} has_password */
+  #link(provider, has_password) {
+    return html`<form class="person-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this._linking.ask(() => linkThere({ current_password: this._password })); }}>
+      ${has_password ? field({ id: 'link-password', label: t('account.password_current'), type: 'password', value: this._password, autocomplete: 'current-password', oninput: (value) => { this._password = value; } }) : nothing}
+      ${fault(proofFault(this._linking.problem))}
+      <button class="button small plain" data-testid="link" ?disabled=${this._linking.busy || (has_password && this._password === '')}>${t('account.link', { name: provider })}</button></form>`;
   }
 
   /** @param {LinkedSignOn} linked */

@@ -59,6 +59,18 @@ export function faultText(problem, words = {}) {
   return `${sentence(t(`error.${group}.title`))} ${t(`error.${group}.hint`)}`;
 }
 
+/**
+ * The same of what is only for who shows that they are there themselves.
+ * @param {{ code: string, message: string } | null} problem
+ * @param {Record<string, string>} [words]
+ */
+export function proofFault(problem, words = {}) {
+  const isCurrent = problem?.message.startsWith('current_password') ?? false;
+  return faultText(problem, {
+    ...words, forbidden: t('account.fault.stale'), rate_limited: t('signin.too_many'), ...(isCurrent ? { invalid_field: t('account.fault.current') } : {}),
+  });
+}
+
 /** What nobody tells again, to be copied. @param {string} hint @param {string} label @param {string} text @param {string} testid */
 export function shownOnce(hint, label, text, testid) {
   return html`<section class="once" role="status" data-testid=${testid}><p>${hint}</p>

@@ -6,7 +6,7 @@
 import { comeIn } from '../app/account.js';
 import { lookAround } from '../app/actions.js';
 import { invitation } from '../app/signals.js';
-import { goToProvider } from '../app/sign_on.js';
+import { signInThere } from '../app/sign_on.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { people } from '../net/people.js';
@@ -91,7 +91,7 @@ export class NaviInvitation extends NaviElement {
   /** It is used up when they are back. */
   #byProvider() {
     const secret = this._secret;
-    if (secret !== null) void this._elsewhere.ask(() => goToProvider('sign-in', secret));
+    if (secret !== null) void this._elsewhere.ask(() => signInThere(secret));
   }
 
   async #accept() {

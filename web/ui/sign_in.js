@@ -4,7 +4,7 @@
 
 import { comeIn } from '../app/account.js';
 import { lookAround, pageError } from '../app/actions.js';
-import { goToProvider, hasLeft } from '../app/sign_on.js';
+import { hasLeft, signInThere } from '../app/sign_on.js';
 import { returned, signedOut } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
@@ -92,7 +92,7 @@ export class NaviSignIn extends NaviElement {
   }
 
   #byProvider() {
-    void this._elsewhere.ask(() => goToProvider('sign-in'));
+    void this._elsewhere.ask(() => signInThere());
   }
 
   #byProxy() {

@@ -124,7 +124,23 @@ pub struct Grant {
     pub scopes: Scopes,
 }
 
+/// What becomes of what is remembered of somebody where it stands among what they may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    Shown,
+    LeftOut,
+}
+
 impl Grant {
+    /// As [`Action::ReadMemory`] has it.
+    #[must_use]
+    pub fn memory(self) -> Memory {
+        match self.check(Action::ReadMemory) {
+            Ok(()) => Memory::Shown,
+            Err(_) => Memory::LeftOut,
+        }
+    }
+
     /// # Errors
     /// `forbidden`, with what is lacking.
     pub fn check(self, action: Action) -> Result<(), NaviError> {

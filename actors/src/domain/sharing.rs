@@ -2,6 +2,7 @@
 //! that there is none.
 
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::event::{Event, WaitReason};
 use crate::protocol::ids::{LinkId, UserId};
 
 /// The most who take part in a conversation beside its owner.
@@ -33,6 +34,66 @@ impl By {
 impl From<UserId> for By {
     fn from(user: UserId) -> Self {
         Self::Person(user)
+    }
+}
+
+/// How much of an event whoever came by a link is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByLink {
+    Whole,
+    /// The rest is taken out of it.
+    Partly,
+    /// That there was one: a log without gaps is known by its numbers.
+    Number,
+}
+
+/// Takes out of an event what is not for whoever came by a link: pictures, and what a person is
+/// asked. Says what is left.
+pub fn for_link(event: &mut Event) -> ByLink {
+    match event {
+        Event::ApprovalRequested { .. } | Event::ApprovalResolved { .. } => ByLink::Number,
+        Event::MessageAccepted { images, .. } if !images.is_empty() => {
+            images.clear();
+            ByLink::Partly
+        }
+        Event::RunWaiting {
+            reason: WaitReason::Approval,
+            detail,
+            ..
+        } if !detail.is_empty() => {
+            detail.clear();
+            ByLink::Partly
+        }
+        Event::MessageAccepted { .. }
+        | Event::RunWaiting { .. }
+        | Event::QueueChanged { .. }
+        | Event::MessageSteered { .. }
+        | Event::BranchChanged { .. }
+        | Event::StreamStart { .. }
+        | Event::ThinkingDelta(_)
+        | Event::ThinkingEnd { .. }
+        | Event::PlanReady { .. }
+        | Event::SubagentStarted { .. }
+        | Event::SubagentFinished { .. }
+        | Event::ProfileSwitched { .. }
+        | Event::ContextCompressed { .. }
+        | Event::TurnThinking { .. }
+        | Event::StreamDelta(_)
+        | Event::ToolStarted { .. }
+        | Event::ToolOutput { .. }
+        | Event::ToolCall { .. }
+        | Event::CallResolved { .. }
+        | Event::ModeChanged { .. }
+        | Event::ModelChanged { .. }
+        | Event::TodoUpdated { .. }
+        | Event::StreamEnd { .. }
+        | Event::StreamStopped {}
+        | Event::RunInterrupted { .. }
+        | Event::Notice { .. }
+        | Event::Error { .. }
+        // Its snapshot was made for whom it is sent to.
+        | Event::Resync { .. }
+        | Event::Pong {} => ByLink::Whole,
     }
 }
 

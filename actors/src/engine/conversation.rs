@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::domain::input::no_such_message;
+use crate::domain::permissions::Memory;
 use crate::domain::sharing::By;
 use crate::files::InlineImage;
 use crate::protocol::chat::ChatRequest;
@@ -113,9 +114,10 @@ impl Engine {
         &self,
         user: UserId,
         session: SessionId,
+        memory: Memory,
     ) -> Result<ChatRequest, NaviError> {
         let open = OpenSession::as_participant(user, session);
-        Ok(self.ask(open, || GetContext).await??.request)
+        Ok(self.ask(open, || GetContext(memory)).await??.request)
     }
 
     /// What fills that, part by part.
@@ -126,8 +128,9 @@ impl Engine {
         &self,
         user: UserId,
         session: SessionId,
+        memory: Memory,
     ) -> Result<ContextParts, NaviError> {
         let open = OpenSession::as_participant(user, session);
-        Ok(self.ask(open, || GetContext).await??.parts)
+        Ok(self.ask(open, || GetContext(memory)).await??.parts)
     }
 }

@@ -1,11 +1,11 @@
 //! What a door asks for programs that bring their conversation along.
 
 use super::Engine;
-use crate::completion::{self, Question};
-use crate::domain::model_choice;
+use crate::completion::{self, Completion, Question};
+use crate::domain::{context, model_choice};
 use crate::engine::NewSessionWish;
 use crate::llm_actor::Priority;
-use crate::protocol::chat::ChatMessage;
+use crate::protocol::chat::{ChatMessage, Usage};
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::import::{ImportedMessage, ImportedSession};
@@ -41,7 +41,8 @@ impl Engine {
     /// Makes the session of this id, unless there is one. Whether it was made now.
     ///
     /// # Errors
-    /// As [`Engine::create_session`]; what is wrong with the history.
+    /// As [`Engine::create_session`], whose limit does not hold for what is there for one answer;
+    /// what is wrong with the history.
     pub async fn session_of_program(
         &self,
         user: UserId,
@@ -56,6 +57,9 @@ impl Engine {
             ephemeral,
             history,
         } = wanted;
+        if !ephemeral {
+            self.check_sessions(user).await?;
+        }
         let new = NewSession {
             id,
             ephemeral,
@@ -149,10 +153,11 @@ impl Engine {
         self.services.lending.answer(call, result);
     }
 
-    /// Asks a profile's model something that is no conversation: no tools, no run, nothing kept.
+    /// Asks a profile's model something that is no conversation: no tools, no run, nothing kept. Its
+    /// user has as many at once as runs, and the tokens count as those of a run.
     ///
     /// # Errors
-    /// `unknown_profile`; what the backend says.
+    /// `unknown_profile`; `rate_limited` where no tokens are left; what the backend says.
     pub async fn complete(
         &self,
         user: UserId,
@@ -163,6 +168,10 @@ impl Engine {
         let services = &self.services;
         let profiles = &services.profiles;
         let profile = profiles.find(profile_id.unwrap_or(profiles.default_id()))?;
+        let _turn = services.people.run(user).await;
+        let people = services.people.clone();
+        self.here(async move { people.check_tokens(user).await })
+            .await?;
         let choice = services.models.choose(model_choice::wanted(&profile, None));
         let question = Question {
             choice: choice.await?,
@@ -176,7 +185,17 @@ impl Engine {
         };
         let stop = CancellationToken::new();
         let _stop = stop.clone().drop_guard();
+        let request = question.request();
         let asked = completion::ask(&services.models, services.limits, question, stop);
-        Ok(asked.await?.text)
+        let Completion { text, usage, .. } = asked.await?;
+        let usage = usage.unwrap_or_else(|| Usage {
+            prompt_tokens: context::request_tokens(&request),
+            completion_tokens: context::text_tokens(&text),
+        });
+        let tokens = u64::from(usage.prompt_tokens) + u64::from(usage.completion_tokens);
+        let people = services.people.clone();
+        self.here(async move { people.count_tokens(user, tokens).await })
+            .await?;
+        Ok(text)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Engine;
+use crate::domain::permissions::Memory;
 use crate::inspect::{Inspector, RunEvents};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{RunId, SessionId, UserId};
@@ -85,9 +86,11 @@ impl Engine {
         user: UserId,
         run_id: RunId,
         n: u32,
+        memory: Memory,
     ) -> Result<CallDetails, NaviError> {
         self.own_run(user, run_id).await?;
-        let call = self.inspected(async move |_, inspector| inspector.call(user, run_id, n).await);
+        let call =
+            self.inspected(async move |_, inspector| inspector.call(user, run_id, n, memory).await);
         call.await?
             .ok_or_else(|| NaviError::new(ErrorCode::NotFound, "there is no such model call"))
     }

@@ -11,6 +11,7 @@ use crate::protocol::approval::ConsentMode;
 use crate::protocol::command::{CallDecision, PlainConsent, PlainInput, PlanEdit, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
+use crate::protocol::people::UserRole;
 use crate::protocol::search::SearchHit;
 use crate::protocol::session::SessionSummary;
 use crate::protocol::todo::TodoItem;
@@ -422,13 +423,15 @@ impl Engine {
     /// Takes a deletion back.
     ///
     /// # Errors
-    /// `session_not_found` where it was not deleted, or is gone for good.
+    /// `session_not_found` where it was not deleted, or is gone for good; `rate_limited` where they
+    /// have as many as they may.
     pub async fn restore(
         &self,
         user: UserId,
         session: SessionId,
     ) -> Result<SessionSummary, NaviError> {
         self.refuse_when_closed()?;
+        self.check_sessions(user).await?;
         let (to, from) = self.workspace_and_trash(user, session);
         let summary = self
             .stored(async move |store| store.restore(user, session).await)
@@ -439,7 +442,9 @@ impl Engine {
     }
 
     /// Joins the session's events. `after` is the last event that the tab has; without it the
-    /// tab gets the run that goes from its start. `epoch` is the one that the tab knows.
+    /// tab gets the run that goes from its start. `epoch` is the one that the tab knows. Whoever
+    /// came by a link is told nothing from before that run: withdrawn messages and other branches
+    /// stand there.
     ///
     /// # Errors
     /// `session_not_found`.
@@ -451,15 +456,17 @@ impl Engine {
         epoch: Option<i64>,
         newest: Option<u32>,
     ) -> Result<Feed, NaviError> {
+        let by = by.into();
         let watched = feed::Watched {
             engine: self.clone(),
-            by: by.into(),
+            by,
             session,
             newest,
         };
         let attach = Attach {
             after,
             epoch,
+            without_past: by.person().is_none(),
             ..Attach::default()
         };
         feed::watched(watched, attach).await
@@ -467,8 +474,8 @@ impl Engine {
 
     /// What a page that watches the session list is sent.
     #[must_use]
-    pub fn watch(&self, user: UserId) -> Feed {
-        feed::watch_feed(self.clone(), user)
+    pub fn watch(&self, user: UserId, role: UserRole) -> Feed {
+        feed::watch_feed(self.clone(), user, role)
     }
 }
 

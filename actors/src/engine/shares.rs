@@ -70,6 +70,14 @@ impl Engine {
         })
     }
 
+    /// Whose a session is, for whoever sees it.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn owner_of(&self, by: By, session: SessionId) -> Result<UserId, NaviError> {
+        self.find(OpenSession::as_onlooker(by, session)).await
+    }
+
     /// Takes somebody out. What they have open of it ends.
     ///
     /// # Errors

@@ -10,14 +10,17 @@ use super::Feed;
 use crate::engine::Engine;
 use crate::hub::{Change, HubFrame};
 use crate::protocol::ids::UserId;
+use crate::protocol::people::UserRole;
+use crate::protocol::status::SystemStatus;
 use crate::store::Listed;
 
 /// The feed of a page that watches the session list: everything first, then each change.
-pub(crate) fn watch_feed(engine: Engine, user: UserId) -> Feed {
+pub(crate) fn watch_feed(engine: Engine, user: UserId, role: UserRole) -> Feed {
     let changes = engine.hub().listen();
     let page = Page {
         engine,
         user,
+        role,
         changes,
         starts: true,
     };
@@ -29,6 +32,7 @@ pub(crate) fn watch_feed(engine: Engine, user: UserId) -> Feed {
 struct Page {
     engine: Engine,
     user: UserId,
+    role: UserRole,
     changes: Receiver<Arc<Change>>,
     /// The whole list is to be sent next.
     starts: bool,
@@ -43,20 +47,34 @@ impl Page {
                     .sessions(self.user, Listed::Current)
                     .await
                     .ok()?;
-                let status = Box::new(self.engine.status());
+                let status = Box::new(self.engine.status().seen_by(self.role));
                 return Some(hub_frame(&HubFrame::Sessions { sessions, status }));
             }
             tokio::select! {
                 () = self.engine.closed() => return None,
                 change = self.changes.recv() => match change {
                     Ok(change) if change.user.is_none_or(|user| user == self.user) => {
-                        return Some(hub_frame(&change.frame));
+                        return Some(self.shown(&change.frame));
                     }
                     Ok(_) => {}
                     Err(RecvError::Lagged(_)) => self.starts = true,
                     Err(RecvError::Closed) => return None,
                 },
             }
+        }
+    }
+
+    /// A change, as far as it is for who watches.
+    fn shown(&self, frame: &HubFrame) -> ByteString {
+        match frame {
+            HubFrame::Status { status } => {
+                let status = Box::new(SystemStatus::clone(status).seen_by(self.role));
+                hub_frame(&HubFrame::Status { status })
+            }
+            HubFrame::Sessions { .. }
+            | HubFrame::SessionChanged { .. }
+            | HubFrame::SessionRemoved { .. }
+            | HubFrame::Pong {} => hub_frame(frame),
         }
     }
 }

@@ -16,6 +16,7 @@ use super::SessionFiles;
 use super::shelf::{Shelf, remove_file};
 use crate::engine::TRASH;
 use crate::homes::{self, Homes};
+use crate::people::DAY;
 use crate::protocol::ids::{FileId, SessionId, UserId};
 use crate::services::now;
 use crate::store::{LogLimits, Store, StoreError};
@@ -31,6 +32,8 @@ const UNDO: TimeDelta = TimeDelta::minutes(10);
 /// How long a session of one answer can be asked for that answer again, by a program whose
 /// connection was cut.
 const EPHEMERAL_KEPT: TimeDelta = TimeDelta::hours(1);
+/// How long a token that expired stands in the list of its person.
+const EXPIRED_TOKENS_KEPT: TimeDelta = TimeDelta::days(30);
 /// How long the list of what was allowed goes back.
 const CONSENT_LOG_KEPT: TimeDelta = TimeDelta::days(90);
 /// How often one sweep writes to shorten logs, at most: what is left waits for the next.
@@ -142,6 +145,9 @@ impl Sweeper {
         if let Err(error) = self.clear_away_people().await {
             tracing::warn!(%error, "what people left could not be cleared away");
         }
+        if let Err(error) = self.store.forget_used_tokens(now() - DAY).await {
+            tracing::warn!(%error, "the use of earlier days could not be forgotten");
+        }
         if let Err(error) = self.store.purge_web_logins(now()).await {
             tracing::warn!(%error, "old logins could not be cleared away");
         }
@@ -242,6 +248,7 @@ impl Sweeper {
             .await;
         self.store.forget_people(&forgotten).await?;
         self.store.purge_invitations(now()).await?;
+        self.store.purge_tokens(now() - EXPIRED_TOKENS_KEPT).await?;
         self.store.purge_session_links(now()).await?;
         self.store.purge_record(now() - self.log.record).await
     }
@@ -254,7 +261,7 @@ impl Sweeper {
         gone.truncate(PURGES_PER_SWEEP);
         // Nobody says whose they were once they are gone.
         for (session, owner) in self.store.owners_of(&gone).await? {
-            match self.store.purge_session(session).await {
+            match self.store.purge_session(session, now() - DAY).await {
                 // Somebody had it back just now.
                 Err(StoreError::SessionNotFound) => continue,
                 purged => purged?,

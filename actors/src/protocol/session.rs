@@ -219,15 +219,24 @@ pub struct SessionSnapshot {
 
 impl SessionSnapshot {
     /// The same as this person sees it, or, where it is none, whoever came by a link: they see
-    /// what is said and done, and have no files.
+    /// what is said and done, have no files, and are not told what a person is asked.
     #[must_use]
     pub fn seen_by(mut self, person: Option<UserId>) -> Self {
         self.summary = self.summary.seen_by(person);
         if person.is_none() {
+            // They cannot ask for what stands before what they are sent.
+            self.earlier = 0;
             self.approvals.clear();
             for message in &mut self.messages {
                 message.images.clear();
                 message.image_urls.clear();
+            }
+            for message in &mut self.queue {
+                message.images.clear();
+            }
+            let waiting = self.run.as_mut().and_then(|run| run.waiting.as_mut());
+            if let Some(wait) = waiting.filter(|wait| wait.reason == WaitReason::Approval) {
+                wait.detail.clear();
             }
         }
         self

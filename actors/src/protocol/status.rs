@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::approval::ConsentMode;
+use super::people::UserRole;
 
 /// The kinds of backend.
 #[derive(
@@ -127,6 +128,22 @@ pub struct SystemStatus {
     pub fence: Fence,
     /// How much a new session may do without asking, where nobody says otherwise.
     pub mode: ConsentMode,
+}
+
+/// What stands in the place of why there is no sandbox, for who cannot mend it.
+const ADMIN_SEES_WHY: &str = "an admin sees why, and what to do";
+
+impl SystemStatus {
+    /// The same as somebody of this role sees it: what is wrong with the installation, which names
+    /// its servers, tools and folders, is an admin's to mend.
+    #[must_use]
+    pub fn seen_by(mut self, role: UserRole) -> Self {
+        if role < UserRole::Admin {
+            self.warnings.clear();
+            self.fence.sandbox = self.fence.sandbox.map(|_| ADMIN_SEES_WHY.to_owned());
+        }
+        self
+    }
 }
 
 /// Where the fence around tools is open (DESIGN section 7): the page shows it.

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::outline::Outline;
 use super::replies::NoReply;
 use super::sequencer::{Frame, Piece};
+use crate::domain::permissions::Memory;
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::{ChildStart, Command};
 use crate::domain::session::stored::Span;
@@ -74,10 +75,10 @@ pub struct RunPlain(pub PlainInput);
 #[rtype(result = "Outline")]
 pub struct GetSnapshot;
 
-/// What the model would be sent now.
+/// What the model would be sent now, for one who is shown the memory in it or is not.
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "Result<NextCall, NaviError>")]
-pub struct GetContext;
+pub struct GetContext(pub Memory);
 
 /// A request that nobody has sent, and what fills it.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +97,9 @@ pub struct Attach {
     pub epoch: Option<i64>,
     /// The log does not go back to `after` any more: it gets a snapshot.
     pub is_expired: bool,
+    /// What was told before the run that goes is not for it: with a cursor from before that, it
+    /// gets a snapshot.
+    pub without_past: bool,
 }
 
 /// What a tab gets: where it stands, and everything from here on. Both are of one moment:

@@ -12,6 +12,7 @@ use super::outline::Outline;
 use super::replies::Waiting;
 use crate::domain::context::{self, Conversation};
 use crate::domain::model_choice;
+use crate::domain::permissions::Memory;
 use crate::protocol::error::NaviError;
 use crate::protocol::session::{ActiveRun, SessionSnapshot};
 use crate::root::store_error;
@@ -109,7 +110,7 @@ impl Handler<GetSnapshot> for SessionActor {
 impl Handler<GetContext> for SessionActor {
     type Result = ResponseFuture<Result<NextCall, NaviError>>;
 
-    fn handle(&mut self, _: GetContext, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, GetContext(memory): GetContext, _: &mut Context<Self>) -> Self::Result {
         let services = Arc::clone(&self.services);
         let session = self.told.summary.clone();
         let mut context = self.told.context().clone();
@@ -117,7 +118,9 @@ impl Handler<GetContext> for SessionActor {
         let (id, path) = (self.id, self.told.path());
         let counted = self.told.summary.context_token_count;
         Box::pin(async move {
-            if context.memory.is_none() && session.shared.is_none() {
+            if memory == Memory::LeftOut {
+                context.memory = None;
+            } else if context.memory.is_none() && session.shared.is_none() {
                 // The first run takes it in.
                 let memory = store.memory_summary(session.user_id).await;
                 context.memory = memory.map_err(|error| store_error(&error))?;

@@ -195,8 +195,11 @@ impl<T> Telling<T> {
         match attach.after {
             Some(after) if after > upto => resync(ResyncReason::CursorAhead),
             after => {
-                let begin = || run_from.map_or(upto, |before| before.min(upto));
-                let after = after.unwrap_or_else(begin);
+                let begin = run_from.map_or(upto, |before| before.min(upto));
+                let after = after.unwrap_or(begin);
+                if attach.without_past && after < begin {
+                    return resync(ResyncReason::LogExpired);
+                }
                 let across = self.sequencer.across(after).cloned().collect();
                 Start::Log {
                     after,

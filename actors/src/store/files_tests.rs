@@ -128,7 +128,7 @@ async fn a_purged_session_takes_its_files_along(db: TestDb) {
         .await
         .unwrap();
     assert_eq!(store.sessions_known(&ids).await, Ok(ids.to_vec()));
-    store.purge_session(writer.id).await.unwrap();
+    store.purge_session(writer.id, at(0)).await.unwrap();
     assert_eq!(store.sessions_known(&ids).await, Ok(Vec::new()));
     assert_eq!(store.files_there(&[id]).await, Ok(Vec::new()));
 }

@@ -103,6 +103,7 @@ async fn who_is_invited_joins_once(db: TestDb) {
             id: uuid::Uuid::from_u128(n.into()),
             role: UserRole::User,
             user_id,
+            made_by: None,
             created_at: at(0),
             expires_at: at(100),
         };

@@ -6,12 +6,13 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::entities::{invitation, passkey, user, web_login};
+use super::entities::{invitation, passkey, recovery_code, user, web_login};
 use super::people::{Credentials, name_is_taken, new_user, user_to_row, write_credentials};
 use super::rows::invitation_from_row;
 use super::types::{Invitation, SecretHash, User};
 use super::values::{db_time, name_of};
 use super::{Store, StoreError};
+use crate::protocol::ids::UserId;
 
 /// What became of an invitation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,7 @@ impl Store {
             id: Set(new.id),
             role: Set(name_of(&new.role)?),
             user_id: Set(new.user_id.map(|user| user.0)),
+            made_by: Set(new.made_by.map(|user| user.0)),
             created_at: Set(db_time(new.created_at)),
             expires_at: Set(db_time(new.expires_at)),
         })
@@ -117,13 +119,18 @@ impl Store {
             }
             Some(id) => {
                 let user = write_credentials(&transaction, id, new).await?;
-                // Whoever had the old password, or a passkey that was lost, has nothing of it.
+                // Whoever had the old password, or a passkey that was lost, has nothing of it; nor
+                // of codes that they made while they were in.
                 web_login::Entity::delete_many()
                     .filter(web_login::Column::UserId.eq(id.0))
                     .exec(&transaction)
                     .await?;
                 passkey::Entity::delete_many()
                     .filter(passkey::Column::UserId.eq(id.0))
+                    .exec(&transaction)
+                    .await?;
+                recovery_code::Entity::delete_many()
+                    .filter(recovery_code::Column::UserId.eq(id.0))
                     .exec(&transaction)
                     .await?;
                 Accepted::Renewed(user)
@@ -144,6 +151,15 @@ impl Store {
             .await?;
         Ok(())
     }
+}
+
+/// Takes back what somebody made who invites nobody any more.
+pub(super) async fn take_back(db: &impl ConnectionTrait, maker: UserId) -> Result<(), StoreError> {
+    invitation::Entity::delete_many()
+        .filter(invitation::Column::MadeBy.eq(maker.0))
+        .exec(db)
+        .await?;
+    Ok(())
 }
 
 /// Takes an invitation away that can be used, for whoever is fastest: the others wait for that

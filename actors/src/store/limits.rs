@@ -10,8 +10,9 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::entities::{person_limit, run, session, session_file};
+use super::entities::{person_limit, run, session, session_file, used_token};
 use super::people::is_held;
+use super::usage::kept_since;
 use super::values::{db_time, from_db, to_db};
 use super::{Store, StoreError};
 use crate::protocol::ids::UserId;
@@ -77,7 +78,7 @@ impl Store {
     }
 
     /// What people have: one, or all who have anything. Of tokens those are counted that runs used
-    /// which began since then.
+    /// which began since then, and those of that time that no run tells any more.
     ///
     /// # Errors
     /// As the store's other reads.
@@ -137,6 +138,19 @@ impl Store {
             .into_tuple::<(Uuid, i64, i64)>()
             .all(&moment)
             .await?;
+        let of_kept = match of {
+            Some(user) => used_token::Column::UserId.eq(user.0).into_condition(),
+            None => Condition::all(),
+        };
+        let kept = kept_since(since)?
+            .select_only()
+            .column(used_token::Column::UserId)
+            .column_as(used_token::Column::Tokens.sum().cast_as("BIGINT"), "tokens")
+            .filter(of_kept)
+            .group_by(used_token::Column::UserId)
+            .into_tuple::<(Uuid, i64)>()
+            .all(&moment)
+            .await?;
         moment.commit().await?;
         let mut held: HashMap<UserId, Held> = HashMap::new();
         for (user, count) in sessions {
@@ -150,6 +164,10 @@ impl Store {
             let asked: u64 = from_db("runs.prompt_tokens", asked)?;
             let said: u64 = from_db("runs.completion_tokens", said)?;
             held.entry(UserId(user)).or_default().tokens = asked + said;
+        }
+        for (user, tokens) in kept {
+            let tokens: u64 = from_db("used_tokens.tokens", tokens)?;
+            held.entry(UserId(user)).or_default().tokens += tokens;
         }
         Ok(held)
     }

@@ -55,6 +55,18 @@ impl Store {
         Ok(token)
     }
 
+    /// Forgets the tokens that expired before this.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn purge_tokens(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
+        api_token::Entity::delete_many()
+            .filter(api_token::Column::ExpiresAt.lt(db_time(before)))
+            .exec(&self.write)
+            .await?;
+        Ok(())
+    }
+
     /// What this token opens, and to whom; nothing after it expired. Notes that it was used.
     ///
     /// # Errors

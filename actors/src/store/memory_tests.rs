@@ -406,7 +406,7 @@ async fn a_purged_session_is_taken_out_of_its_facts(db: TestDb) {
         .write(vec![Write::Deleted(Some(at(2)))])
         .await
         .unwrap();
-    store.purge_session(session.id).await.unwrap();
+    store.purge_session(session.id, at(0)).await.unwrap();
     let left = store.memory(user).await.unwrap().facts.remove(0);
     assert_eq!(
         (left.value.as_str(), left.source),

@@ -162,7 +162,7 @@ async fn prepare(store: &Store, place: &DatabaseName) -> Result<(), OpenError> {
         MigrateError::Database(error) => place.explain(&error),
     })?;
     store
-        .ensure_local_user()
+        .ensure_somebody()
         .await
         .map_err(|error| place.explain(&error))
 }

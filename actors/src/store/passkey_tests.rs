@@ -164,6 +164,7 @@ async fn passkeys_go_with_who_is_removed_or_chooses_another_password(db: TestDb)
         id: Uuid::from_u128(8),
         role: UserRole::User,
         user_id: Some(ann),
+        made_by: None,
         created_at: at(0),
         expires_at: at(100),
     };

@@ -13,8 +13,9 @@ use uuid::Uuid;
 use super::entities::{
     api_token, consent_entry, consent_rule, identity, invitation, memory_fact, memory_forgotten,
     memory_former, memory_summary, passkey, person_limit, power, recovery_code, session,
-    session_link, session_person, user, web_login,
+    session_link, session_person, used_token, user, web_login,
 };
+use super::invitations::take_back;
 use super::rows::user_from_row;
 use super::types::{Person, SecretHash, User};
 use super::values::{db_time, name_of};
@@ -46,14 +47,14 @@ pub enum Changed {
 }
 
 impl Store {
-    /// The person whose machine this is: there without being set up.
+    /// The person whose machine this is: there without being set up, until an admin removes them.
     ///
     /// # Errors
     /// As the store's other reads.
     pub async fn local_user(&self) -> Result<User, StoreError> {
         self.user(LOCAL_USER)
             .await?
-            .ok_or_else(|| StoreError::Corrupt("the local user is gone".to_owned()))
+            .ok_or_else(|| StoreError::Corrupt("this machine's own user was removed".to_owned()))
     }
 
     /// The user of this id.
@@ -81,7 +82,24 @@ impl Store {
         Ok(new)
     }
 
-    pub(super) async fn ensure_local_user(&self) -> Result<(), DbErr> {
+    /// Makes that person in a new database: one in which others are they may have left.
+    pub(super) async fn ensure_somebody(&self) -> Result<(), DbErr> {
+        let anybody = user::Entity::find().limit(1).one(&self.read).await?;
+        match anybody {
+            Some(_) => Ok(()),
+            None => self.ensure_local_user().await,
+        }
+    }
+
+    /// Makes the person whose machine this is, where they are forgotten.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn welcome_back_local_user(&self) -> Result<(), StoreError> {
+        Ok(self.ensure_local_user().await?)
+    }
+
+    async fn ensure_local_user(&self) -> Result<(), DbErr> {
         let local = User {
             id: LOCAL_USER,
             ..new_user("local", UserRole::Admin)
@@ -219,6 +237,9 @@ impl Store {
             ..Default::default()
         };
         user::Entity::update(row).exec(&transaction).await?;
+        if role < UserRole::Admin {
+            take_back(&transaction, id).await?;
+        }
         transaction.commit().await?;
         Ok(Changed::Done(User { role, ..user }))
     }
@@ -268,7 +289,9 @@ impl Store {
             memory_former,
             memory_summary,
             session_person,
+            used_token,
         );
+        take_back(&transaction, id).await?;
         // Nobody reaches their sessions any more, before those are cleared away.
         let theirs = || {
             Query::select()
@@ -419,9 +442,16 @@ impl Store {
         id: UserId,
         code: SecretHash,
     ) -> Result<bool, StoreError> {
+        let hash = code.0.to_vec();
+        let found = recovery_code::Entity::find_by_id(hash.clone())
+            .filter(recovery_code::Column::UserId.eq(id.0));
+        // A wrong one costs as much time as one of an account that there is not.
+        if found.one(&self.read).await?.is_none() {
+            return Ok(false);
+        }
         let transaction = self.begin_write().await?;
         let used = recovery_code::Entity::delete_many()
-            .filter(recovery_code::Column::Hash.eq(code.0.to_vec()))
+            .filter(recovery_code::Column::Hash.eq(hash))
             .filter(recovery_code::Column::UserId.eq(id.0))
             .exec(&transaction)
             .await?;
@@ -486,10 +516,17 @@ async fn is_last_admin(db: &impl ConnectionTrait, user: &User) -> Result<bool, S
     if user.role != UserRole::Admin {
         return Ok(false);
     }
-    let others = present()
+    // Who makes another of them something else waits: it is seen here, or sees this.
+    let admins: Vec<Uuid> = present()
+        .select_only()
+        .column(user::Column::Id)
         .filter(user::Column::Role.eq(name_of(&UserRole::Admin)?))
-        .filter(user::Column::Id.ne(user.id.0));
-    Ok(others.count(db).await? == 0)
+        .order_by_asc(user::Column::Id)
+        .lock_exclusive()
+        .into_tuple()
+        .all(db)
+        .await?;
+    Ok(admins.iter().all(|id| *id == user.id.0))
 }
 
 pub(super) fn new_user(name: &str, role: UserRole) -> User {

@@ -372,6 +372,7 @@ pub(super) fn invitation_from_row(row: invitation::Model) -> Result<Invitation, 
         id: row.id,
         role: named("invitations.role", row.role)?,
         user_id: row.user_id.map(UserId),
+        made_by: row.made_by.map(UserId),
         created_at: row.created_at,
         expires_at: row.expires_at,
     })

@@ -283,7 +283,7 @@ async fn others_and_deleted_sessions_are_not_found(db: TestDb) {
     assert_eq!(sessions(user_id).await, [mine.id; 2]);
 
     mine.write(deleted).await.unwrap();
-    store.purge_session(mine.id).await.unwrap();
+    store.purge_session(mine.id, at(0)).await.unwrap();
     assert_eq!(sessions(user_id).await, []);
     if store.read.get_database_backend() == sea_orm::DbBackend::Sqlite {
         let left = async |sql: &str| -> i64 {

@@ -161,7 +161,8 @@ async fn a_deleted_session_can_be_restored_until_it_is_purged(db: TestDb) {
     writer.write(writes).await.unwrap();
     let before = writer.load().await;
     let missing = StoreError::SessionNotFound;
-    assert_eq!(store.purge_session(writer.id).await, Err(missing.clone()));
+    let purged = store.purge_session(writer.id, at(0)).await;
+    assert_eq!(purged, Err(missing.clone()));
     assert_eq!(
         store.restore(user_id, writer.id).await,
         Err(missing.clone())
@@ -184,7 +185,7 @@ async fn a_deleted_session_can_be_restored_until_it_is_purged(db: TestDb) {
     assert_eq!(writer.load().await, before);
 
     writer.write(delete).await.unwrap();
-    store.purge_session(id).await.unwrap();
+    store.purge_session(id, at(0)).await.unwrap();
     assert_eq!(store.restore(user_id, id).await, Err(missing));
     for table in ["messages", "runs", "events", "chunks", "branches"] {
         assert_eq!(count(&store, table).await, 0, "{table}");

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::entities::{approval, branch, run, session};
 use super::rows::{SummaryRow, branch_to_row, summary_from_row};
 use super::types::{Listed, NewSession};
+use super::usage::keep_used;
 use super::values::{db_time, name_of, to_json};
 use super::{Store, StoreError, shares};
 use crate::domain::history::{Branch, ROOT_BRANCH};
@@ -307,20 +308,31 @@ impl Store {
         self.find_session(user_id, id).await
     }
 
-    /// Removes a deleted session and all that belongs to it, for good.
+    /// Removes a deleted session and all that belongs to it, for good. What its runs used that
+    /// began since `counts_since` counts for its owner all the same.
     ///
     /// # Errors
     /// [`StoreError::SessionNotFound`] where it is not deleted (any more): who restored it
     /// in the meantime keeps it.
-    pub async fn purge_session(&self, id: SessionId) -> Result<(), StoreError> {
-        let purged = session::Entity::delete_many()
-            .filter(session::Column::Id.eq(id.0))
+    pub async fn purge_session(
+        &self,
+        id: SessionId,
+        counts_since: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let transaction = self.begin_write().await?;
+        // Nobody restores it from here on.
+        let row = session::Entity::find_by_id(id.0)
+            .select_only()
+            .column(session::Column::UserId)
             .filter(session::Column::DeletedAt.is_not_null())
-            .exec(&self.write)
+            .lock_exclusive();
+        let owner: Option<Uuid> = row.into_tuple().one(&transaction).await?;
+        let owner = owner.ok_or(StoreError::SessionNotFound)?;
+        keep_used(&transaction, UserId(owner), id, counts_since).await?;
+        session::Entity::delete_by_id(id.0)
+            .exec(&transaction)
             .await?;
-        if purged.rows_affected == 0 {
-            return Err(StoreError::SessionNotFound);
-        }
+        transaction.commit().await?;
         Ok(())
     }
 }

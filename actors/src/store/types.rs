@@ -235,6 +235,8 @@ pub struct Invitation {
     pub role: UserRole,
     /// Whose password is to be chosen anew; none: somebody who is not here yet.
     pub user_id: Option<UserId>,
+    /// The admin with whom it goes; none: it was made on the machine itself.
+    pub made_by: Option<UserId>,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
 }

@@ -1,20 +1,26 @@
-//! The tokens that runs used, by model.
+//! The tokens that runs used, by model; and those that a person used, though no run tells it any
+//! more.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use chrono::{DateTime, Utc};
-use sea_orm::sea_query::Query;
+use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::{Expr, OnConflict, Query};
 use sea_orm::{
-    ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait as _, FromQueryResult, QueryFilter,
-    QuerySelect, Select,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, ExprTrait as _,
+    FromQueryResult, QueryFilter, QuerySelect, Select,
 };
 
-use super::entities::{run, session};
+use super::entities::{run, session, used_token};
 use super::run_log::with_descendants;
-use super::values::{DbText, db_time, from_db};
+use super::values::{DbText, corrupt, db_time, from_db, to_db};
 use super::{Store, StoreError};
 use crate::domain::prices::Used;
 use crate::protocol::ids::{RunId, SessionId, UserId};
+
+/// So much of a person's time is one row.
+const STEP: TimeDelta = TimeDelta::minutes(10);
 
 impl Store {
     /// What a run used, and all runs under it.
@@ -51,20 +57,136 @@ impl Store {
         user: UserId,
         time: Range<DateTime<Utc>>,
     ) -> Result<Vec<Used>, StoreError> {
-        let own = Query::select()
-            .column(session::Column::Id)
-            .from(session::Entity)
-            .and_where(session::Column::UserId.eq(user.0))
-            .take();
         let moment = self.begin_read().await?;
-        let runs = run::Entity::find()
-            .filter(run::Column::SessionId.in_subquery(own))
+        let runs = runs_of(user)
             .filter(run::Column::StartedAt.gte(db_time(time.start)))
             .filter(run::Column::StartedAt.lt(db_time(time.end)));
         let used = used_by(&moment, runs).await?;
         moment.commit().await?;
         Ok(used)
     }
+
+    /// How many tokens a person used since then, with those that no run tells any more.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn tokens_since(
+        &self,
+        user: UserId,
+        since: DateTime<Utc>,
+    ) -> Result<u64, StoreError> {
+        // One moment: a session that goes has its tokens here or there.
+        let moment = self.begin_read().await?;
+        let runs = runs_of(user).filter(run::Column::StartedAt.gte(db_time(since)));
+        let used = used_by(&moment, runs).await?;
+        let sum = used_token::Column::Tokens.sum().cast_as("BIGINT");
+        let kept: Option<Option<i64>> = kept_since(since)?
+            .filter(used_token::Column::UserId.eq(user.0))
+            .select_only()
+            .column_as(sum, "tokens")
+            .into_tuple()
+            .one(&moment)
+            .await?;
+        moment.commit().await?;
+        let kept: u64 = from_db("used_tokens.tokens", kept.flatten().unwrap_or(0))?;
+        let of_runs = used
+            .iter()
+            .map(|it| it.prompt_tokens + it.completion_tokens);
+        Ok(kept + of_runs.sum::<u64>())
+    }
+
+    /// Counts tokens as used by a person, beside their runs.
+    ///
+    /// # Errors
+    /// As the store's other writes.
+    pub async fn count_tokens(
+        &self,
+        user: UserId,
+        tokens: u64,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        count(&self.write, user, step_of(at)?, to_db(tokens)?).await
+    }
+
+    /// Forgets what was used before this time and no run tells.
+    ///
+    /// # Errors
+    /// As the store's other writes.
+    pub async fn forget_used_tokens(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
+        used_token::Entity::delete_many()
+            .filter(used_token::Column::BeganAt.lt(step_of(before)?))
+            .exec(&self.write)
+            .await?;
+        Ok(())
+    }
+}
+
+fn runs_of(user: UserId) -> Select<run::Entity> {
+    let own = Query::select()
+        .column(session::Column::Id)
+        .from(session::Entity)
+        .and_where(session::Column::UserId.eq(user.0))
+        .take();
+    run::Entity::find().filter(run::Column::SessionId.in_subquery(own))
+}
+
+/// Those rows of what no run tells that may be of this time or later.
+pub(super) fn kept_since(since: DateTime<Utc>) -> Result<Select<used_token::Entity>, StoreError> {
+    Ok(used_token::Entity::find().filter(used_token::Column::BeganAt.gte(step_of(since)?)))
+}
+
+/// Keeps what the runs of a session used that goes for good, of those that began since then.
+pub(super) async fn keep_used(
+    transaction: &DatabaseTransaction,
+    owner: UserId,
+    id: SessionId,
+    since: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let runs: Vec<(DateTime<Utc>, i64, i64)> = run::Entity::find()
+        .select_only()
+        .column(run::Column::StartedAt)
+        .column(run::Column::PromptTokens)
+        .column(run::Column::CompletionTokens)
+        .filter(run::Column::SessionId.eq(id.0))
+        .filter(run::Column::StartedAt.gte(db_time(since)))
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    let mut steps: BTreeMap<DateTime<Utc>, i64> = BTreeMap::new();
+    for (began, asked, said) in runs {
+        *steps.entry(step_of(began)?).or_default() += asked + said;
+    }
+    for (began_at, tokens) in steps {
+        count(transaction, owner, began_at, tokens).await?;
+    }
+    Ok(())
+}
+
+async fn count(
+    db: &impl ConnectionTrait,
+    user: UserId,
+    began_at: DateTime<Utc>,
+    tokens: i64,
+) -> Result<(), StoreError> {
+    let sum = Expr::col((used_token::Entity, used_token::Column::Tokens)).add(tokens);
+    let add = OnConflict::columns([used_token::Column::UserId, used_token::Column::BeganAt])
+        .value(used_token::Column::Tokens, sum)
+        .to_owned();
+    used_token::Entity::insert(used_token::ActiveModel {
+        user_id: Set(user.0),
+        began_at: Set(began_at),
+        tokens: Set(tokens),
+    })
+    .on_conflict(add)
+    .exec_without_returning(db)
+    .await?;
+    Ok(())
+}
+
+/// When the row's time begins that this is in.
+fn step_of(at: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+    let step = at.duration_trunc(STEP);
+    step.map_err(|error| corrupt("used_tokens.began_at", error))
 }
 
 #[derive(Debug, FromQueryResult)]

@@ -1,5 +1,6 @@
 //! SPEC section 8: the compression of a context, row by row.
 
+use navi_actors::domain::permissions::Memory;
 use navi_actors::protocol::ids::SessionId;
 use navi_actors::services::CompressionPolicy;
 use serde_json::json;
@@ -60,7 +61,11 @@ fn after_a_turn_old_turns_become_a_summary_and_messages_stay() {
         assert!(compression.summary.contains("the cat is Murka"));
         assert_eq!(compression.first_kept, Some(snapshot.messages[2].id));
         // What the model sees from now on.
-        let context = house.engine.context(house.user, session).await.unwrap();
+        let context = house
+            .engine
+            .context(house.user, session, Memory::Shown)
+            .await
+            .unwrap();
         let sent = format!("{:?}", context.messages);
         assert!(sent.contains("- the cat is Murka") && sent.contains("my dog is Rex"));
         assert!(!sent.contains("my cat is Murka"), "{sent}");
@@ -79,7 +84,11 @@ fn an_earlier_summary_is_folded_into_the_new_one() {
         let asked = house.requests();
         let last = asked.iter().rfind(|r| !r.streamed).unwrap();
         assert!(format!("{:?}", last.messages).contains("- first notes"));
-        let context = house.engine.context(house.user, session).await.unwrap();
+        let context = house
+            .engine
+            .context(house.user, session, Memory::Shown)
+            .await
+            .unwrap();
         let sent = format!("{:?}", context.messages);
         assert!(
             sent.contains("- second notes") && !sent.contains("- first notes"),
@@ -96,7 +105,11 @@ fn a_failed_summary_leaves_the_context_as_it_was_and_the_next_turn_tries_again_f
         // An empty answer is no summary, neither before this turn's answer nor after it.
         turn(&house, session, &mut tab, "two").await;
         house.requests_reach(4).await;
-        let context = house.engine.context(house.user, session).await.unwrap();
+        let context = house
+            .engine
+            .context(house.user, session, Memory::Shown)
+            .await
+            .unwrap();
         assert!(format!("{:?}", context.messages).contains("heard: one"));
         house.answer(SUMMARY, [Say::Text("- later notes".into())]);
         house.script([Say::Text("heard: three".into())]);

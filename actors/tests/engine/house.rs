@@ -22,6 +22,7 @@ use navi_actors::protocol::chat::{
 };
 use navi_actors::protocol::command::{PlainInput, UserInput};
 use navi_actors::protocol::ids::{SessionId, UserId};
+use navi_actors::protocol::people::UserRole;
 use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::protocol::powers::Powers;
 use navi_actors::protocol::profile::{Profile, ProfileFlags};
@@ -503,8 +504,8 @@ impl House {
             consent: setup.consent,
             think: true,
             limits: StreamLimits {
-                first_chunk: Duration::from_secs(10),
-                chunk: Duration::from_secs(10),
+                first_chunk: Duration::from_secs(60),
+                chunk: Duration::from_secs(60),
             },
             memory: setup.memory,
             prices_file: dir.join("prices.toml"),
@@ -605,7 +606,7 @@ impl House {
     /// A page that watches the session list.
     pub(crate) fn page(&self) -> Tab {
         Tab {
-            feed: self.engine.watch(self.user),
+            feed: self.engine.watch(self.user, UserRole::Admin),
         }
     }
 
@@ -711,14 +712,21 @@ pub(crate) async fn appears(path: &Path) {
         .unwrap_or_else(|_| panic!("{} never came", path.display()));
 }
 
-/// Types in order, runs of the same delta as one.
+/// Types in order, runs of the same delta as one. That a run waits for a machine that is busy is
+/// left out.
 pub(crate) fn kinds(frames: &[Value]) -> Vec<String> {
     let mut kinds: Vec<String> = frames
         .iter()
         .map(|frame| frame["type"].as_str().unwrap().to_owned())
+        .filter(|kind| kind != "run_waiting")
         .collect();
     kinds.dedup_by(|a, b| a == b && a.ends_with("delta"));
     kinds
+}
+
+/// The first frame of a type.
+pub(crate) fn first<'a>(frames: &'a [Value], kind: &str) -> &'a Value {
+    frames.iter().find(|frame| frame["type"] == kind).unwrap()
 }
 
 /// The text of all deltas of a type, put together by offset.

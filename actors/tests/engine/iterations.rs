@@ -7,7 +7,9 @@ use navi_actors::protocol::ids::SessionId;
 use navi_actors::protocol::message::{MessageState, Role};
 use serde_json::{Value, json};
 
-use crate::house::{House, Say, Setup, Tab, kinds, profile, with_house, with_setup, write_call};
+use crate::house::{
+    House, Say, Setup, Tab, first, kinds, profile, with_house, with_setup, write_call,
+};
 
 fn says(text: &str) -> [Say; 1] {
     [Say::Text(text.into())]
@@ -243,7 +245,10 @@ fn a_switch_of_profile_holds_from_the_next_iteration_and_is_told_before_its_call
             kinds(&frames)[2..5],
             ["tool_started", "profile_switched", "tool_call"].map(str::to_owned)
         );
-        assert_eq!(frames[3]["profile_name"], "GARDENER");
+        assert_eq!(
+            first(&frames, "profile_switched")["profile_name"],
+            "GARDENER"
+        );
         let asked = house.asked();
         let prompt = |request: &ChatRequest| format!("{:?}", request.messages[0]);
         assert!(prompt(&asked[0]).contains("You are plain"));
@@ -277,7 +282,7 @@ fn at_the_limit_the_model_says_how_things_stand_without_tools() {
 fn a_run_whose_time_is_up_says_how_things_stand_and_can_be_continued() {
     let mut setup = Setup::default();
     // The call has to begin within it, on any machine.
-    setup.runs.time = std::time::Duration::from_secs(2);
+    setup.runs.time = std::time::Duration::from_secs(5);
     with_setup(setup, |house| async move {
         let (session, mut tab) = begin(&house).await;
         house.script([Say::Call("sleep", json!({}))]);

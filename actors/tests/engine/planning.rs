@@ -4,7 +4,7 @@ use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::message::Role;
 use serde_json::json;
 
-use crate::house::{House, Say, Setup, kinds, plain, profile, with_setup};
+use crate::house::{House, Say, Setup, first, kinds, plain, profile, with_setup};
 
 /// Words of the three questions by which a script tells them apart.
 pub(crate) const ANALYSE: &str = "DIRECT";
@@ -79,7 +79,7 @@ fn a_plan_is_a_message_an_event_and_the_todo_list() {
                 "stream_end"
             ]
         );
-        let plan = &frames[2];
+        let plan = first(&frames, "plan_ready");
         let executors: Vec<_> = plan["steps"]
             .as_array()
             .unwrap()
@@ -95,7 +95,7 @@ fn a_plan_is_a_message_an_event_and_the_todo_list() {
                 &json!("self")
             ]
         );
-        let items = frames[3]["items"].as_array().unwrap();
+        let items = first(&frames, "todo_updated")["items"].as_array().unwrap();
         assert_eq!(items.len(), executors.len());
         assert_eq!(items[0]["id"], 1);
         assert_eq!(items[0]["text"], "Read the notes");

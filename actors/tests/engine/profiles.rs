@@ -1,5 +1,6 @@
 //! Profiles and the persona that change while the engine runs.
 
+use navi_actors::domain::permissions::Memory;
 use navi_actors::engine::NewSessionWish;
 use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::chat::ChatMessage;
@@ -94,7 +95,11 @@ fn a_session_whose_profile_is_deleted_goes_on_with_the_default_one() {
         assert_eq!(notice["code"], "profile_missing");
         assert!(notice["message"].as_str().unwrap().contains("own"));
         assert!(system_message(&house).contains("Be brief."));
-        let context = house.engine.context(house.user, session).await.unwrap();
+        let context = house
+            .engine
+            .context(house.user, session, Memory::Shown)
+            .await
+            .unwrap();
         assert_eq!(context.temperature, 0.0);
     });
 }

@@ -5,7 +5,7 @@ use navi_actors::protocol::message::Role;
 use serde_json::json;
 
 use crate::house::{
-    House, Say, assert_gapless, in_system, input, kinds, plain, text, with_house, write_call,
+    House, Say, assert_gapless, first, in_system, input, kinds, plain, text, with_house, write_call,
 };
 
 #[test]
@@ -70,7 +70,8 @@ fn a_tool_is_called_and_its_result_goes_to_the_model() {
                 "stream_end"
             ]
         );
-        assert_eq!(frames[6]["success"], true, "{}", frames[6]);
+        let call = first(&frames, "tool_call");
+        assert_eq!(call["success"], true, "{call}");
         let file = house
             .dir
             .join("session_files")

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use navi_actors::domain::permissions::Memory;
 use navi_actors::llm::LlmError;
 use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::command::SendMode;
@@ -136,6 +137,7 @@ async fn live(turns: Vec<Turn>, dir: &Path, runtime: Arc<tokio::runtime::Runtime
     settle(&house, &mut tab, session).await;
     house.script([Say::Text("fine".into())]);
     house.say(session, "and now?").await;
+    house.requests_reach(1).await;
     settle(&house, &mut tab, session).await;
     check_requests(&house);
     check_session(&house, session).await;
@@ -202,7 +204,11 @@ async fn check_session(house: &House, session: SessionId) {
     if snapshot.run.is_none() {
         check(snapshot.messages.iter().map(link_of));
     }
-    let context = house.engine.context(house.user, session).await.unwrap();
+    let context = house
+        .engine
+        .context(house.user, session, Memory::Shown)
+        .await
+        .unwrap();
     check(context.messages.iter().map(sent_link));
 }
 

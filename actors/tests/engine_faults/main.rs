@@ -123,8 +123,7 @@ fn a_panic_in_a_model_actor_is_told_and_the_run_goes_on() {
         let mut tab = house.tab(session, None).await;
         house.say(session, "hi").await;
         let frames = tab.until("stream_end").await;
-        let waiting = frames.iter().find(|f| f["type"] == "run_waiting").unwrap();
-        assert_eq!(waiting["reason"], "retry");
+        assert!(frames.iter().any(|f| f["reason"] == "retry"));
         house.say(session, "again").await;
         tab.until("stream_end").await;
     });
@@ -144,8 +143,7 @@ fn a_call_that_fails_before_its_first_chunk_is_tried_again() {
         house.script([Say::Text("now".into())]);
         house.say(session, "hi").await;
         let frames = tab.until("stream_end").await;
-        let waiting = frames.iter().find(|f| f["type"] == "run_waiting").unwrap();
-        assert_eq!(waiting["reason"], "retry");
+        assert!(frames.iter().any(|f| f["reason"] == "retry"));
         assert_eq!(frames.last().unwrap()["content"], "now");
     });
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytestring::ByteString;
 use futures_util::StreamExt;
 use navi_actors::feed::{Upstream, feed};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -55,6 +56,10 @@ impl Upstream for House {
         let page = self.shelf.page(range, PageLimits { items, ..limits });
         yield_now().await;
         Ok(Some(page))
+    }
+
+    fn shown(&self, _: Option<u64>, json: ByteString) -> ByteString {
+        json
     }
 
     async fn pause(&self, _: Duration) {

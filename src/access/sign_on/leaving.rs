@@ -28,23 +28,27 @@ impl Access {
         let name = provider.settings().name.clone();
         let ended = self.at_provider(async move { provider.ended(&token).await });
         let ended = ended.await?.map_err(|fault| no_answer(&name, &fault))?;
-        if !self.sign_on.used.first(&ended, Utc::now()) {
+        let Some(using) = self.sign_on.used.first(&ended, Utc::now()) else {
             return Err(untrue(&name, "this logout token was used"));
-        }
+        };
         let (store, sid) = (self.store.clone(), ended.sid);
         let sub = ended.sub.clone();
         let done = self.on_runtime(async move {
-            let count = store.end_sign_on(&iss, sub.as_deref(), sid.as_deref());
-            let count = count.await?;
-            let found = match sub {
-                Some(sub) => store.identity(&IdentityKey { iss, sub }).await?,
+            let key = sub.clone().map(|sub| IdentityKey {
+                iss: iss.clone(),
+                sub,
+            });
+            let found = match key {
+                Some(key) => store.identity(&key).await?,
                 None => None,
             };
-            Ok((count, found.map(|(user, _)| user.id)))
+            let count = store.end_sign_on(&iss, sub.as_deref(), sid.as_deref());
+            Ok((count.await?, found.map(|(user, _)| user.id)))
         });
         let done = done.await;
         self.ended();
         let (count, user) = done?;
+        using.done();
         if count > 0 {
             self.note(Recorded::SignedOutByProvider, user, Some(name), visitor)
                 .await;

@@ -11,19 +11,22 @@ use uuid::Uuid;
 
 use super::flows::Purpose;
 use super::{Answer, Begun};
-use crate::access::{Access, AuthMethod, Key, Principal, Visitor};
+use crate::access::{Access, Key, Principal, Visitor};
 
 impl Access {
     /// Sends a browser to the provider, to be there and here the one who is signed in.
     ///
     /// # Errors
-    /// As [`Access::begin_sign_on`]; a token links nothing, as it would let in whom it does not.
+    /// As [`Access::begin_sign_on`]; `invalid_field`, `forbidden`: it was not shown who asks.
     pub(crate) async fn begin_link(
         &self,
         who: &Principal,
+        current_password: Option<String>,
         visitor: &Visitor,
     ) -> Result<Begun, NaviError> {
-        self.begin(Purpose::Link(self.links(who)?), visitor).await
+        let user = self.links(who)?;
+        self.need_proof(who, current_password, visitor).await?;
+        self.begin(Purpose::Link(user), visitor).await
     }
 
     /// Makes who came back somebody who is signed in.
@@ -83,7 +86,7 @@ impl Access {
         self.need_accounts()?;
         let but = match who.key {
             Key::Login(hash) => Some(SecretHash(hash)),
-            Key::Token(_) | Key::Setting | Key::Proxy(_) => None,
+            Key::Token(_) | Key::Setting(_) | Key::Proxy(_) => None,
         };
         let (store, user, ways) = (self.store.clone(), who.user, self.ways_in());
         let unlinked =
@@ -122,12 +125,6 @@ impl Access {
     fn links(&self, who: &Principal) -> Result<UserId, NaviError> {
         self.need_accounts()?;
         self.need_provider()?;
-        match who.method {
-            AuthMethod::Cookie { .. } => Ok(who.user),
-            AuthMethod::Token => Err(NaviError::new(
-                ErrorCode::InvalidField,
-                "accounts are linked from the page, not with a token",
-            )),
-        }
+        Ok(who.user)
     }
 }

@@ -148,17 +148,69 @@ impl<'a> Token<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Used(Mutex<HashMap<Digest, DateTime<Utc>>>);
 
+/// A token that is being used. Where nothing came of it, it may be sent again.
+#[derive(Debug)]
+pub(super) struct Using<'a> {
+    used: &'a Used,
+    token: Option<Digest>,
+}
+
 impl Used {
-    /// Whether it was not before.
-    pub(super) fn first(&self, ended: &Ended, now: DateTime<Utc>) -> bool {
+    /// Uses a token, if it was not used before.
+    pub(super) fn first(&self, ended: &Ended, now: DateTime<Utc>) -> Option<Using<'_>> {
         let mut used = self.0.lock();
         // Those from before are too old to be used again.
         used.retain(|_, at| now - *at <= MAX_AGE + SKEW + SKEW);
-        used.len() < MOST_USED && used.insert(digest(&ended.jti), now).is_none()
+        let token = digest(&ended.jti);
+        if used.len() >= MOST_USED || used.insert(token, now).is_some() {
+            return None;
+        }
+        Some(Using {
+            used: self,
+            token: Some(token),
+        })
+    }
+}
+
+impl Using<'_> {
+    /// It did what it was for.
+    pub(super) fn done(mut self) {
+        self.token = None;
+    }
+}
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        if let Some(token) = &self.token {
+            self.used.0.lock().remove(token);
+        }
     }
 }
 
 /// A part of a token.
 pub(super) fn part(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_used_once_and_again_where_that_failed() {
+        let ended = Ended {
+            sub: None,
+            sid: None,
+            jti: "one".to_owned(),
+        };
+        let (used, now) = (Used::default(), Utc::now());
+        let first = used.first(&ended, now);
+        assert!(first.is_some());
+        assert!(used.first(&ended, now).is_none(), "it is being used");
+        // The database did not answer.
+        drop(first);
+        let again = used.first(&ended, now);
+        again.into_iter().for_each(Using::done);
+        assert!(used.first(&ended, now).is_none(), "it was used");
+    }
 }

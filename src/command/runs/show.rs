@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
+use navi_actors::domain::permissions::Memory;
 use navi_actors::protocol::chat::{ChatMessage, ChatRequest};
 use navi_actors::protocol::ids::RunId;
 use navi_actors::protocol::inspect::{CallDetails, CallInfo, RunDetails, RunInfo};
@@ -167,7 +168,8 @@ pub(super) async fn call(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let details = archive.details(id).await?;
-    let found = archive.inspector.call(archive.user, id, n).await?;
+    let inspector = &archive.inspector;
+    let found = inspector.call(archive.user, id, n, Memory::Shown).await?;
     let found = found.with_context(|| {
         let calls = details.calls.len();
         format!("run {id} has no model call {n}; it has {calls}")

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::Stream;
+use navi_actors::protocol::ids::UserId;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
@@ -17,11 +18,21 @@ use tokio::time::Instant;
 
 use crate::access::Key;
 
-/// Programs that are connected at once. One more, and the one that said nothing for longest has
-/// to begin anew, as its protocol has it.
+/// Programs of one person that are connected at once. One more, and the one of theirs that said
+/// nothing for longest has to begin anew, as its protocol has it.
 const MAX_SESSIONS: usize = 64;
 /// A person's program may be left open over night.
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
+tokio::task_local! {
+    /// Whose request is answered: rmcp does not say it where a session begins.
+    static ASKER: UserId;
+}
+
+/// Answers a request of this person's.
+pub(super) async fn asked_by<T>(asker: UserId, answer: impl Future<Output = T>) -> T {
+    ASKER.scope(asker, answer).await
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -32,7 +43,9 @@ pub(super) struct LegacySessions {
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// Who began it; known when it was answered.
+    /// Who began it; nobody where nobody was said to ask.
+    person: Option<UserId>,
+    /// By what they came in; known when it was answered.
     owner: Option<Key>,
     used_at: Instant,
 }
@@ -62,13 +75,14 @@ impl LegacySessions {
         }
     }
 
-    /// The one that has to go for another one, where there are as many as there may be.
-    fn superfluous(&self) -> Option<SessionId> {
+    /// The person's that has to go for another one, where they have as many as they may.
+    fn superfluous(&self, person: Option<UserId>) -> Option<SessionId> {
         let open = self.open();
-        if open.len() < MAX_SESSIONS {
+        let theirs = || open.iter().filter(|(_, open)| open.person == person);
+        if theirs().count() < MAX_SESSIONS {
             return None;
         }
-        let oldest = open.iter().min_by_key(|(_, open)| open.used_at);
+        let oldest = theirs().min_by_key(|(_, open)| open.used_at);
         oldest.map(|(id, _)| id.clone())
     }
 
@@ -88,11 +102,13 @@ impl SessionManager for LegacySessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        while let Some(oldest) = self.superfluous() {
+        let person = ASKER.try_with(|asker| *asker).ok();
+        while let Some(oldest) = self.superfluous(person) {
             self.close_session(&oldest).await?;
         }
         let (id, transport) = self.inner.create_session().await?;
         let open = Open {
+            person,
             owner: None,
             used_at: Instant::now(),
         };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderMap;
+use navi_actors::domain::permissions::Action;
 use navi_actors::domain::session::command::ApprovalAnswer;
 use navi_actors::protocol::command::Decision;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -229,6 +230,7 @@ async fn go_on(
     who: Principal,
     turn: impl Iterator<Item = Entry>,
 ) -> Result<Answer, NaviError> {
+    who.grant.check(Action::GiveConsent)?;
     let (mut approvals, mut results): (Vec<Approval>, Vec<(CallId, String)>) = Default::default();
     for entry in turn {
         match entry {
@@ -253,12 +255,17 @@ async fn go_on(
             "requests for approval are answered for one run at a time",
         ));
     }
-    let asked = approvals.iter().map(|it| Waits::Approval(it.id.approval));
-    let called = results.iter().map(|(call, _)| Waits::Call(call.clone()));
-    let waits = asked.chain(called).collect();
     let engine = &app.engine;
     let run_of = |_| unknown_run(run);
     engine.run(who.user, run).await.map_err(run_of)?;
+    for (call, _) in &results {
+        if engine.run_of_lent_call(who.user, call).await != Some((session, run)) {
+            return Err(invalid("a result is of no call of the run that asked"));
+        }
+    }
+    let asked = approvals.iter().map(|it| Waits::Approval(it.id.approval));
+    let called = results.iter().map(|(call, _)| Waits::Call(call.clone()));
+    let waits = asked.chain(called).collect();
     let begin = Begin::Behind(waits);
     let place = (session, run);
     let joined = Answer::joined(app, who, place, Approvals::ByProgram, begin).await?;

@@ -9,12 +9,12 @@ use bytestring::ByteString;
 use navi_actors::hub::HubFrame;
 use navi_actors::protocol::command::ClientFrame;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
-use navi_actors::protocol::ids::UserId;
 
 use super::frame;
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::{FrameRate, frame_rate};
 use super::{Admission, feed_ended, in_portions, logged_out};
+use crate::access::Principal;
 use crate::http::App;
 use crate::http::error::close_reason;
 
@@ -26,7 +26,7 @@ use crate::http::error::close_reason;
 #[derive(Debug)]
 pub(crate) struct WatchActor {
     app: App,
-    user: UserId,
+    who: Principal,
     heartbeat: Heartbeat,
     rate: FrameRate,
     closing: bool,
@@ -34,11 +34,11 @@ pub(crate) struct WatchActor {
 }
 
 impl WatchActor {
-    pub(crate) fn new(app: App, user: UserId, admission: Admission) -> Self {
+    pub(crate) fn new(app: App, who: Principal, admission: Admission) -> Self {
         let now = Instant::now();
         Self {
             app,
-            user,
+            who,
             heartbeat: Heartbeat::new(now),
             rate: frame_rate(),
             closing: false,
@@ -69,7 +69,8 @@ impl Actor for WatchActor {
                 ctx.ping(b"");
             }
         });
-        ctx.add_stream(in_portions(self.app.engine.watch(self.user)));
+        let Principal { user, grant, .. } = self.who;
+        ctx.add_stream(in_portions(self.app.engine.watch(user, grant.role)));
     }
 }
 

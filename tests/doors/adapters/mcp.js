@@ -11,7 +11,7 @@ const MCP = {
 };
 const GOES = ['queued', 'running'];
 /** How long a call may take where it is to be cut off: over HTTP the clients hear nothing of that. */
-const CUT_MS = 5_000;
+const CUT_MS = 12_000;
 
 /** What a tool told. */
 async function called(client, tool, args, options) {

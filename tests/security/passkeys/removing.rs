@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use super::asking::{Asked, PASSKEYS, asks, come_in, made, recorded, refused, with_accounts};
-use crate::person::{Person, accept, came_in, secret_of};
+use crate::person::{PASSWORD, Person, accept, came_in, secret_of};
 
 #[tokio::test]
 async fn a_passkey_that_was_removed_and_one_of_who_was() {
@@ -70,7 +70,8 @@ async fn the_last_way_in_taken_away() {
     let anna = Person::join(&server, "Anna", "user").await;
     let (mut authenticator, id) = made(&server, &anna.login).await;
     let codes = "/api/account/recovery-codes";
-    let (_, codes) = asks(&server, &anna.login, Method::POST, codes, None).await;
+    let proof = Some(json!({"current_password": PASSWORD}));
+    let (_, codes) = asks(&server, &anna.login, Method::POST, codes, proof).await;
     let mut login = anna.login.clone();
     for code in codes["codes"].as_array().unwrap() {
         let body = json!({"name": "Anna", "recovery_code": code});

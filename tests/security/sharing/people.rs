@@ -33,8 +33,10 @@ async fn two_in_one_conversation_see_the_same_and_are_named() {
     together.say(&together.anna, "and from me").await;
 
     // The model knows who speaks, by a line that no text can make.
-    let last = together.model.chats();
-    let last = &last.last().unwrap().body["messages"];
+    let mut chats = together.model.chats();
+    // A title is asked for whenever.
+    chats.retain(|chat| chat.body["stream"] != false);
+    let last = &chats.last().unwrap().body["messages"];
     let texts: Vec<&str> = last
         .as_array()
         .unwrap()
@@ -216,7 +218,8 @@ async fn a_removed_participant_with_open_tabs_and_a_request_in_flight() {
             json!(together.session)
         );
         tab.closed().await;
-        assert!(began.elapsed() < std::time::Duration::from_secs(1));
+        // A second, and what a busy machine adds.
+        assert!(began.elapsed() < std::time::Duration::from_secs(10));
         together.model.release("gate");
     };
     let ((status, said), ()) = tokio::join!(asking, removing);

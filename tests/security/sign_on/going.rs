@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::fake_model::FakeModel;
-use crate::person::{answered, with};
+use crate::person::{PASSWORD, answered, with};
 use crate::provider::{CLIENT, Provider, SECRET, unsigned};
 use crate::security::talking;
 use crate::server::{Login, Server, client};
@@ -44,7 +44,8 @@ impl Going {
     /// Begins as the page does; to link, as somebody who is signed in.
     pub(super) async fn begin(server: &Server, who: Option<&Login>) -> Self {
         let request = match who {
-            Some(login) => with(server, Method::POST, "/api/account/sign-ons", login),
+            Some(login) => with(server, Method::POST, "/api/account/sign-ons", login)
+                .json(&json!({"current_password": PASSWORD})),
             None => from_page(server, "/api/sign-on"),
         };
         let response = request.send().await.unwrap();

@@ -141,11 +141,13 @@ async fn somebody_unknown_and_an_account_that_is_linked() {
         provider.grants("code", &going.asks("code_challenge"), token);
         going
     };
-    // A token links nothing.
+    // A token links nothing, and neither does a browser that was left open.
     let (status, _) = anna
         .call(&server, Method::POST, "/api/account/sign-ons", None)
         .await;
-    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    let left_open = with(&server, Method::POST, "/api/account/sign-ons", &anna.login);
+    assert_eq!(answered(left_open, None).await.0, StatusCode::BAD_REQUEST);
     // What she began another does not finish, nor does it sign anybody in.
     let going = begin(&anna.login, "anna").await;
     let body = going.back("code", &provider);

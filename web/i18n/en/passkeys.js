@@ -24,7 +24,6 @@ export const passkeys = {
   'passkeys.fault.elsewhere': 'Browsers offer no passkeys at this address.',
   'passkeys.fault.failed': 'The device did not answer as it should. Try again, or with another one.',
   'passkeys.fault.refused': 'This passkey opens nothing here. It may have been removed. Sign in by something else.',
-  'passkeys.fault.stale': 'You signed in too long ago. Sign out and in again, and then make the passkey.',
   'passkeys.fault.last': 'You sign in by nothing else. Choose a password or make another passkey first.',
   'account.tab.passkeys': 'Passkeys',
   'people.passkeys': { one: '{n} passkey', other: '{n} passkeys' },

@@ -165,6 +165,23 @@ impl Recipe {
         }
     }
 
+    /// Takes what was remembered of the user out of the parts: the request is made without it.
+    pub fn leave_memory_out(&self, parts: &mut BTreeMap<String, String>) {
+        let Self::Conversation { context: name, .. } = self else {
+            // A subagent and a question beside the conversation are told nothing of it.
+            return;
+        };
+        let without = self.context(parts).map(|state| ContextState {
+            memory: None,
+            ..state
+        });
+        match without.and_then(|state| serde_json::to_string(&state).ok()) {
+            Some(body) => parts.insert(name.clone(), body),
+            // Then there is no request.
+            None => parts.remove(name),
+        };
+    }
+
     /// The request. None where a part is missing, or is not what the recipe takes it for.
     #[must_use]
     pub fn request(&self, with: &Ingredients) -> Option<ChatRequest> {

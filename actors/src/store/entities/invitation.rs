@@ -10,6 +10,7 @@ pub struct Model {
     pub id: Uuid,
     pub role: String,
     pub user_id: Option<Uuid>,
+    pub made_by: Option<Uuid>,
     pub created_at: DateTimeUtc,
     pub expires_at: DateTimeUtc,
 }

@@ -34,5 +34,6 @@ pub(super) mod session_link;
 pub(super) mod session_memory;
 pub(super) mod session_person;
 pub(super) mod tool_pin;
+pub(super) mod used_token;
 pub(super) mod user;
 pub(super) mod web_login;

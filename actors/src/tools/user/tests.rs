@@ -227,7 +227,8 @@ async fn a_tool_that_hangs_floods_or_fails_ends_with_everything_that_it_started(
     let house = House::new();
     house.write(
         "slow/tool.toml",
-        &manifest("slow", "time_limit_seconds = 1"),
+        // Its child has to begin within it, on any machine.
+        &manifest("slow", "time_limit_seconds = 5"),
     );
     house.write(
         "slow/run.sh",
@@ -236,10 +237,10 @@ async fn a_tool_that_hangs_floods_or_fails_ends_with_everything_that_it_started(
     let began = Instant::now();
     let error = house.answer("slow", json!({})).await.unwrap_err();
     assert!(
-        error.contains("did not end within its limit of 1 s"),
+        error.contains("did not end within its limit of 5 s"),
         "{error}"
     );
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(60));
     let child = fs::read_to_string(house.workspace().join("child")).unwrap();
     assert!(is_gone(child.trim()).await, "{child} lives");
 
@@ -255,7 +256,7 @@ async fn a_tool_that_hangs_floods_or_fails_ends_with_everything_that_it_started(
     let began = Instant::now();
     assert_eq!(house.answer("leaves", json!({})).await.unwrap(), "done\n");
     assert!(
-        began.elapsed() < Duration::from_secs(10),
+        began.elapsed() < Duration::from_secs(60),
         "what is left behind holds nobody up"
     );
     let left = fs::read_to_string(house.workspace().join("left")).unwrap();
@@ -294,7 +295,7 @@ async fn a_call_that_is_dropped_ends_its_program() {
 
 async fn is_gone(pid: &str) -> bool {
     let stat = format!("/proc/{pid}/stat");
-    for _ in 0..400 {
+    for _ in 0..3_000 {
         match fs::read_to_string(&stat) {
             Err(_) => return true,
             // Dead, and nobody's any more: init has yet to take note.

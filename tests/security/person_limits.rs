@@ -1,0 +1,250 @@
+//! What is limited for each person, asked for by every door; and what is limited for all together,
+//! taken by one.
+
+use std::time::Instant;
+
+use reqwest::{Method, Response, StatusCode, multipart};
+use serde_json::{Value, json};
+
+use super::shares::{session, several};
+use crate::person::{Person, answered};
+use crate::server::{PATIENCE, Server, client};
+
+fn refused((status, said): (StatusCode, Value)) {
+    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{said}");
+    assert!(said.to_string().contains("rate_limited"), "{said}");
+}
+
+fn done((status, said): (StatusCode, Value)) -> Value {
+    assert!(status.is_success(), "{status} {said}");
+    said
+}
+
+/// A question by Chat Completions, with this header.
+async fn chat(
+    server: &Server,
+    person: &Person,
+    content: &str,
+    (name, value): (&str, &str),
+) -> (StatusCode, Value) {
+    let body = json!({"model": "navi", "messages": [{"role": "user", "content": content}]});
+    let request = client().post(format!("{}/v1/chat/completions", server.url));
+    let request = request.bearer_auth(&person.token).header(name, value);
+    answered(request, Some(body)).await
+}
+
+#[tokio::test]
+async fn conversations_that_programs_begin_beyond_the_most() {
+    let (_model, server) = several(&[("NAVI_PERSON_SESSIONS", "1")]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let borys = Person::join(&server, "Borys", "user").await;
+    let named = |person, name| chat(&server, person, "hello", ("x-navi-session", name));
+    let responds = |person: &Person| {
+        let request = client().post(format!("{}/v1/responses", server.url));
+        let request = request.bearer_auth(&person.token);
+        answered(request, Some(json!({"model": "navi", "input": "hello"})))
+    };
+    done(named(&anna, "one").await);
+    refused(named(&anna, "two").await);
+    refused(responds(&anna).await);
+    // The one that she has goes on, and what is there for one answer is none.
+    done(named(&anna, "one").await);
+    done(chat(&server, &anna, "hello", ("x-any", "thing")).await);
+    done(responds(&borys).await);
+    refused(responds(&borys).await);
+    // One that comes back is one more.
+    let held = done(anna.call(&server, Method::GET, "/sessions", None).await);
+    let path = format!("/sessions/{}", held[0]["session_id"].as_str().unwrap());
+    done(anna.call(&server, Method::DELETE, &path, None).await);
+    session(&server, &anna).await;
+    let restore = format!("{path}/restore");
+    refused(anna.call(&server, Method::POST, &restore, None).await);
+}
+
+#[tokio::test]
+async fn small_tasks_beyond_the_tokens_of_a_day() {
+    let (_model, server) = several(&[("NAVI_PERSON_TOKENS_A_DAY", "1")]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let borys = Person::join(&server, "Borys", "user").await;
+    let by_header = |person| chat(&server, person, "tags", ("x-navi-task", "tags"));
+    let by_words = |person| chat(&server, person, "### Task:\nA title.", ("x-any", "thing"));
+    // Each counts as what a run uses does.
+    done(by_header(&anna).await);
+    refused(by_header(&anna).await);
+    refused(by_words(&anna).await);
+    let path = format!("/sessions/{}/messages", session(&server, &anna).await);
+    let said = Some(json!({"content": "hello"}));
+    refused(anna.call(&server, Method::POST, &path, said).await);
+    done(chat(&server, &borys, "hello", ("x-any", "thing")).await);
+    refused(by_words(&borys).await);
+    let account = done(anna.call(&server, Method::GET, "/api/account", None).await);
+    let used = &account["limits"]["used"]["tokens_a_day"];
+    assert!(used.as_u64() >= Some(1), "{account}");
+}
+
+/// The secret of a new link to this conversation.
+async fn link(server: &Server, person: &Person, session: &str) -> String {
+    let path = format!("/sessions/{session}/links");
+    let made = person.call(server, Method::POST, &path, Some(json!({})));
+    let made = done(made.await);
+    let link = made["link"].as_str().unwrap();
+    link.rsplit_once('/').unwrap().1.to_owned()
+}
+
+#[tokio::test]
+async fn links_that_take_the_tabs_of_others() {
+    let (_model, server) = several(&[("NAVI_PERSON_TABS", "4")]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let hers = session(&server, &anna).await;
+    let follow = async |secret: &str| -> Response {
+        let request = client().get(format!("{}/api/shared/events", server.url));
+        request.header("x-navi-link", secret).send().await.unwrap()
+    };
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        // A link has a quarter of what all of them have together.
+        let secret = link(&server, &anna, &hers).await;
+        let first = follow(&secret).await;
+        assert_eq!(first.status(), StatusCode::OK);
+        open.push(first);
+        let second = follow(&secret).await;
+        assert_eq!(second.status(), StatusCode::TOO_MANY_REQUESTS);
+    }
+    let fifth = link(&server, &anna, &hers).await;
+    let fifth = follow(&fifth).await;
+    assert_eq!(fifth.status(), StatusCode::TOO_MANY_REQUESTS);
+    // She has all of her tabs.
+    let by = [("authorization", format!("Bearer {}", anna.token))];
+    let path = format!("/ws/sessions/{hers}");
+    let mut open_tabs = Vec::new();
+    for _ in 0..4 {
+        open_tabs.push(server.socket_with(&path, &by).await.expect("a tab"));
+    }
+    drop(open);
+}
+
+/// Begins a session of an older revision of MCP.
+async fn mcp_session(server: &Server, person: &Person) -> String {
+    let begin = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    });
+    let request = client().post(format!("{}/api/mcp", server.url));
+    let request = request.bearer_auth(&person.token).json(&begin);
+    let request = request.header("accept", "application/json, text/event-stream");
+    let begun = request.send().await.unwrap();
+    assert_eq!(begun.status(), StatusCode::OK);
+    let session = begun.headers()["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    // Its stream ends with the answer.
+    begun.text().await.unwrap();
+    session
+}
+
+#[tokio::test]
+async fn sessions_of_mcp_that_end_those_of_others() {
+    let (_model, server) = several(&[]);
+    let borys = Person::join(&server, "Borys", "user").await;
+    let guest = Person::join(&server, "Vira", "guest").await;
+    let leave = async |person: &Person, session: &str| {
+        let request = client().delete(format!("{}/api/mcp", server.url));
+        let request = request.bearer_auth(&person.token);
+        let request = request.header("mcp-session-id", session);
+        let request = request.header("mcp-protocol-version", "2025-11-25");
+        request.send().await.unwrap().status()
+    };
+    let his = mcp_session(&server, &borys).await;
+    let first = mcp_session(&server, &guest).await;
+    for _ in 0..64 {
+        mcp_session(&server, &guest).await;
+    }
+    assert_eq!(leave(&guest, &first).await, StatusCode::NOT_FOUND);
+    assert_eq!(leave(&borys, &his).await, StatusCode::ACCEPTED);
+}
+
+#[tokio::test]
+async fn lent_tools_that_drop_those_of_others() {
+    let (model, server) = several(&[]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let borys = Person::join(&server, "Borys", "user").await;
+    let (hers, his) = (
+        session(&server, &anna).await,
+        session(&server, &borys).await,
+    );
+    let lend = async |person: &Person, session: &str, client_id: &str| {
+        let tool = json!({
+            "name": "weather", "description": "The weather.", "effect": "read",
+            "parameters": {"type": "object", "properties": {}},
+        });
+        let body = json!({"client_id": client_id, "tools": [tool]});
+        let path = format!("/sessions/{session}/lent");
+        done(person.call(&server, Method::POST, &path, Some(body)).await);
+    };
+    lend(&borys, &his, "his").await;
+    lend(&anna, &hers, "first").await;
+    for n in 0..64 {
+        lend(&anna, &hers, &format!("hers-{n}")).await;
+    }
+    for (person, session, client_id, has_it) in
+        [(&borys, &his, "his", true), (&anna, &hers, "first", false)]
+    {
+        let before = model.chats().len();
+        let by = [("authorization", format!("Bearer {}", person.token))];
+        let path = format!("/ws/sessions/{session}");
+        let mut tab = server.socket_with(&path, &by).await.unwrap();
+        tab.send(&json!({"type": "message", "content": "hello", "client_id": client_id}))
+            .await;
+        tab.next_of("stream_end").await;
+        let offered = model.chats().split_off(before);
+        let offered = offered.iter().any(|chat| {
+            let tools = chat.body["tools"].to_string();
+            tools.contains("\"weather\"")
+        });
+        assert_eq!(offered, has_it, "{client_id}");
+    }
+}
+
+/// More than the two ends of a connection keep for each other.
+const LARGE: usize = 48 << 20;
+
+#[tokio::test]
+async fn archives_that_their_people_read_slowly() {
+    let (_model, server) = several(&[]);
+    let take = async |person: &Person| -> Response {
+        let request = client().get(format!("{}/api/account/archive", server.url));
+        let request = request.bearer_auth(&person.token);
+        request.send().await.unwrap()
+    };
+    let mut slow = Vec::new();
+    for name in ["Anna", "Borys"] {
+        let person = Person::join(&server, name, "user").await;
+        let path = format!("/sessions/{}/files", session(&server, &person).await);
+        let part = multipart::Part::bytes(vec![0; LARGE]).file_name("large.bin");
+        let form = multipart::Form::new().part("file", part);
+        let request = client().post(format!("{}{path}", server.url));
+        let request = request.bearer_auth(&person.token).multipart(form);
+        done(answered(request, None).await);
+        let archive = take(&person).await;
+        assert_eq!(archive.status(), StatusCode::OK);
+        // One each.
+        let again = take(&person).await;
+        assert_eq!(again.status(), StatusCode::TOO_MANY_REQUESTS);
+        slow.push((person, archive));
+    }
+    let vira = Person::join(&server, "Vira", "guest").await;
+    let hers = take(&vira).await;
+    assert_eq!(hers.status(), StatusCode::OK);
+    assert!(hers.bytes().await.unwrap().starts_with(b"PK"));
+    // Who gives up may begin anew.
+    let (anna, archive) = slow.swap_remove(0);
+    drop(archive);
+    let until = Instant::now() + PATIENCE;
+    while take(&anna).await.status() != StatusCode::OK {
+        assert!(Instant::now() < until, "her place is taken yet");
+    }
+}
