@@ -74,6 +74,7 @@ export type Wire =
   | PasskeySignInRequest
   | AccountInfo
   | AccountChangeRequest
+  | ProofRequest
   | RecoveryCodes
   | DeviceList
   | SignedOut
@@ -3117,6 +3118,15 @@ export interface AccountChangeRequest {
   password?: string;
   /**
    * Needed where there is one.
+   */
+  current_password?: string;
+}
+/**
+ * By what somebody shows that they are there themselves.
+ */
+export interface ProofRequest {
+  /**
+   * Needed where there is one; without one they signed in less than ten minutes ago.
    */
   current_password?: string;
 }
