@@ -54,7 +54,7 @@ async fn conversations_that_programs_begin_beyond_the_most() {
     refused(responds(&borys).await);
     // One that comes back is one more.
     let held = done(anna.call(&server, Method::GET, "/sessions", None).await);
-    let path = format!("/sessions/{}", held[0]["session_id"].as_str().unwrap());
+    let path = format!("/sessions/{}", held[0]["id"].as_str().unwrap());
     done(anna.call(&server, Method::DELETE, &path, None).await);
     session(&server, &anna).await;
     let restore = format!("{path}/restore");
