@@ -196,6 +196,8 @@ describe('sign-on by a provider', () => {
     await tab.ready();
     await openAccount(tab, 'sign_ons');
     await part(tab, 'sign-ons-empty').waitFor();
+    assert.equal(await part(tab, 'link').isDisabled(), true);
+    await part(tab, 'link-password').fill(OLENA.password);
     await part(tab, 'link').click();
     await signInThere(tab.page, 'olena');
     await part(tab, 'sign-on').waitFor();
