@@ -87,6 +87,7 @@ export class NaviAccountProfile extends NaviElement {
   #make() {
     void this._making.ask(async () => {
       this._codes = (await people.makeRecoveryCodes({ current_password: this._current })).codes;
+      this._current = '';
       await showAccount(await people.account());
     });
   }
