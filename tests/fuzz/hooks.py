@@ -18,7 +18,7 @@ RIGHTLY_REFUSED = [
     ("POST /sessions/import", "a result must name a call", "no schema compares two messages"),
     ("POST /sessions/import", "have the same id", "nor two calls by a part of them"),
     ("/messages", "is attached twice", "nor two files"),
-    ("/api/account/passkeys", "by no token", "no schema says that a program asks"),
+    ("/api/account/", "by no token", "no schema says that a program asks"),
     ("/leave", "is yours", "nor whose a conversation is"),
     ("/workspace", " bytes, and ", "lengths count characters, and paths are limited in bytes"),
     ("/files", "Error during field parsing", "the name of a part is sent in bytes that no header has"),
