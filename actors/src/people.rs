@@ -36,6 +36,8 @@ struct Several {
     /// Changes are made one after the other, there and here.
     changing: tokio::sync::Mutex<()>,
     runs: Turns,
+    /// Beside runs: a run may wait for what a program does by such a task.
+    tasks: Turns,
     uploads: Turns,
 }
 
@@ -64,6 +66,7 @@ impl People {
             own: Mutex::new(own),
             changing: tokio::sync::Mutex::default(),
             runs: Turns::default(),
+            tasks: Turns::default(),
             uploads: Turns::default(),
         }))))
     }
@@ -116,6 +119,7 @@ impl People {
             }
         }
         several.runs.resize(user, limits.runs);
+        several.tasks.resize(user, limits.runs);
         several.uploads.resize(user, limits.uploads);
         Ok(true)
     }
@@ -171,6 +175,14 @@ impl People {
         match &self.0 {
             None => Turn::free(),
             Some(several) => several.runs.wait(user, || several.limits(user).runs).await,
+        }
+    }
+
+    /// A turn for a small task of a program's, of which there are as many as of runs.
+    pub async fn task(&self, user: UserId) -> Turn {
+        match &self.0 {
+            None => Turn::free(),
+            Some(several) => several.tasks.wait(user, || several.limits(user).runs).await,
         }
     }
 

@@ -44,7 +44,7 @@ impl Access {
             Some((_, login)) if is_fresh(login.created_at) => Ok(()),
             _ => Err(NaviError::new(
                 ErrorCode::Forbidden,
-                "you signed in too long ago; sign out and in again, and then do this",
+                "you signed in too long ago; come in again, by what you sign in by or by a link that `navi link` prints, and then do this",
             )),
         }
     }

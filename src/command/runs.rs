@@ -13,7 +13,7 @@ use navi_actors::inspect::Inspector;
 use navi_actors::prices::Prices;
 use navi_actors::protocol::ids::{RunId, SessionId, UserId};
 use navi_actors::protocol::inspect::{RunDetails, RunInfo};
-use navi_actors::store::Store;
+use navi_actors::store::{LOCAL_USER, Store};
 use tokio::runtime::Runtime;
 
 use self::words::{name, took};
@@ -67,7 +67,11 @@ impl Archive {
         let files = SessionFiles::new(store.clone(), settings.homes(), settings.files);
         let prices = Arc::new(Prices::new(settings.prices_file.clone()));
         Ok(Self {
-            user: store.local_user().await?.id,
+            user: store
+                .user(LOCAL_USER)
+                .await?
+                .context("these are the runs of this machine's own user, who was removed")?
+                .id,
             inspector: Inspector::new(store.clone(), files, prices),
             store,
         })

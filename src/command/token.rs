@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use navi_actors::protocol::people::{Scope, Scopes};
-use navi_actors::store::Store;
+use navi_actors::store::{LOCAL_USER, Store};
 
 use super::store_config;
 use super::user::{by_name, tell_service};
@@ -39,7 +40,13 @@ async fn carry_out(
         } => {
             let user = match user {
                 Some(name) => by_name(store, name).await?.id,
-                None => store.local_user().await?.id,
+                None => store
+                    .user(LOCAL_USER)
+                    .await?
+                    .context(
+                        "this machine's own user was removed; say whose token it is with --user",
+                    )?
+                    .id,
             };
             let scopes = scopes.unwrap_or(Scopes::USUAL).iter();
             let wanted = WantedToken {

@@ -7,6 +7,7 @@ use reqwest::{Method, Response, StatusCode, multipart};
 use serde_json::{Value, json};
 
 use super::shares::{session, several};
+use crate::fake_model::Step;
 use crate::person::{Person, answered};
 use crate::server::{PATIENCE, Server, client};
 
@@ -52,6 +53,9 @@ async fn conversations_that_programs_begin_beyond_the_most() {
     done(chat(&server, &anna, "hello", ("x-any", "thing")).await);
     done(responds(&borys).await);
     refused(responds(&borys).await);
+    // So it does by a name that this process was never told.
+    let server = server.crash_and_restart();
+    done(chat(&server, &anna, "hello", ("x-navi-session", "one")).await);
     // One that comes back is one more.
     let held = done(anna.call(&server, Method::GET, "/sessions", None).await);
     let path = format!("/sessions/{}", held[0]["id"].as_str().unwrap());
@@ -59,6 +63,23 @@ async fn conversations_that_programs_begin_beyond_the_most() {
     session(&server, &anna).await;
     let restore = format!("{path}/restore");
     refused(anna.call(&server, Method::POST, &restore, None).await);
+}
+
+#[tokio::test]
+async fn a_small_task_while_all_runs_of_its_person_wait() {
+    let (model, server) = several(&[("NAVI_PERSON_RUNS", "1"), ("NAVI_CONSENT_MODE", "ask")]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let write = json!({"action": "write", "path": "a.txt", "content": "x"});
+    model.script([Step::tool_call("filesystem", write)]);
+    let request = client().post(format!("{}/v1/responses", server.url));
+    let body = json!({"model": "navi", "input": "write"});
+    let asked = done(answered(request.bearer_auth(&anna.token), Some(body)).await);
+    assert!(
+        asked.to_string().contains("mcp_approval_request"),
+        "{asked}"
+    );
+    // What the run waits for may be made of it.
+    done(chat(&server, &anna, "tags", ("x-navi-task", "tags")).await);
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ impl Engine {
             ephemeral,
             history,
         } = wanted;
-        if !ephemeral {
+        if !ephemeral && self.find(OpenSession::as_owner(user, id)).await.is_err() {
             self.check_sessions(user).await?;
         }
         let new = NewSession {
@@ -168,7 +168,7 @@ impl Engine {
         let services = &self.services;
         let profiles = &services.profiles;
         let profile = profiles.find(profile_id.unwrap_or(profiles.default_id()))?;
-        let _turn = services.people.run(user).await;
+        let _turn = services.people.task(user).await;
         let people = services.people.clone();
         self.here(async move { people.check_tokens(user).await })
             .await?;
@@ -185,17 +185,26 @@ impl Engine {
         };
         let stop = CancellationToken::new();
         let _stop = stop.clone().drop_guard();
-        let request = question.request();
-        let asked = completion::ask(&services.models, services.limits, question, stop);
-        let Completion { text, usage, .. } = asked.await?;
+        // Before, since whoever asks may not wait for the end.
+        let asked = context::request_tokens(&question.request());
+        self.count_tokens(user, asked.into()).await?;
+        let answer = completion::ask(&services.models, services.limits, question, stop);
+        let Completion { text, usage, .. } = answer.await?;
         let usage = usage.unwrap_or_else(|| Usage {
-            prompt_tokens: context::request_tokens(&request),
+            prompt_tokens: asked,
             completion_tokens: context::text_tokens(&text),
         });
         let tokens = u64::from(usage.prompt_tokens) + u64::from(usage.completion_tokens);
-        let people = services.people.clone();
-        self.here(async move { people.count_tokens(user, tokens).await })
-            .await?;
+        let rest = tokens.saturating_sub(asked.into());
+        if let Err(error) = self.count_tokens(user, rest).await {
+            tracing::warn!(%error, "the tokens of a small task could not be counted");
+        }
         Ok(text)
+    }
+
+    async fn count_tokens(&self, user: UserId, tokens: u64) -> Result<(), NaviError> {
+        let people = self.services.people.clone();
+        self.here(async move { people.count_tokens(user, tokens).await })
+            .await
     }
 }

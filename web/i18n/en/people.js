@@ -52,7 +52,7 @@ export const people = {
   'account.fault.name': 'The name must have 1 to 64 characters.',
   'account.fault.password': 'The password must have 10 to 200 characters.',
   'account.fault.current': 'The current password is wrong.',
-  'account.fault.stale': 'You signed in too long ago. Sign out and in again, and then do this.',
+  'account.fault.stale': 'You signed in too long ago. Come in again, by what you sign in by or by a link that `navi link` prints, and then do this.',
   'account.codes': 'Recovery codes',
   'account.codes_hint': 'Each signs you in once, in place of the password. Keep them where you do not keep the password.',
   'account.codes_left': { one: '{n} code is left.', other: '{n} codes are left.' },
