@@ -43,6 +43,22 @@ describe('the session list', () => {
     await tab.sees('Answer to Question two');
   });
 
+  it('takes what is typed into a new one before the browser has told of it', async () => {
+    const { page, composer } = it_has.tab;
+    await page.evaluate(() => {
+      document.querySelector('[data-testid="new-session"]').click();
+      const field = document.querySelector('[data-testid="composer"]');
+      field.value = 'Typed at once';
+      field.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    });
+    await page.waitForFunction(() => location.hash === '#/');
+    assert.equal(await composer.inputValue(), 'Typed at once');
+    await composer.fill('');
+    await item('Question two').click();
+    await it_has.tab.sees('Answer to Question two');
+    assert.equal(await composer.inputValue(), '');
+  });
+
   it('puts a pinned session first', async () => {
     await act('Question one', /^pin/i);
     await it_has.tab.sessions.first().filter({ hasText: 'Question one' }).waitFor();

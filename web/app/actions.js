@@ -221,7 +221,13 @@ export function showNew() {
   createError.set(null);
   drawerOpen.set(false);
   if (location.hash === '' || location.hash === '#/') openSession(null);
-  else location.hash = '#/';
+  else goAtOnce('#/');
+}
+
+/** Not by the event, which keys overtake: what is typed next belongs there. @param {string} href */
+function goAtOnce(href) {
+  location.hash = href;
+  followHash();
 }
 
 /** Sends the first message of a new session. Where none can be begun it is a draft again. */
@@ -236,9 +242,7 @@ export async function startSession() {
     chosenMode.set(null);
     begin(first, session_id);
     endFirstSteps();
-    location.hash = sessionHref(session_id);
-    // Not by the event, which keys overtake: what is typed next belongs there.
-    followHash();
+    goAtOnce(sessionHref(session_id));
   } catch (error) {
     if (error instanceof ApiError && error.code === 'unauthorized') signedOut.set(true);
     takeBack(first);
