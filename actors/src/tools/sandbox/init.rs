@@ -137,11 +137,11 @@ pub(super) fn keep(words: &[String]) -> u8 {
             // It may have closed its input and go on: that is not the service's end.
             let _ = io::copy(&mut sent, &mut io::sink());
             thread::sleep(GRACE);
-            processes::end_all(|| true);
+            processes::end_all();
         });
     }
     let report = wait_for(&child);
     // Whoever it left behind.
-    processes::end_all(processes::reap);
+    processes::end_and_reap_all();
     report.exit_code()
 }

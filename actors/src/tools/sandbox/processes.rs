@@ -3,14 +3,17 @@
 //! The supervisor is a subreaper: whoever loses their parent becomes its child, so that nobody
 //! leaves the tree by a double fork or a session of their own.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use itertools::Itertools as _;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
 use super::Sum;
+use super::root::PROC;
 
 /// How long an end may take before it is given up: a process that the kernel holds dies later.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,6 +34,17 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// None where it is gone.
+    fn read(of: &Path) -> Option<Self> {
+        let bytes = fs::read(of.join("status")).ok()?;
+        // A process names itself as it likes, and hides behind no byte that is no text.
+        Self::parse(&String::from_utf8_lossy(&bytes))
+    }
+
+    fn lives(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X')
+    }
+
     /// From a `status` file, where a name has no line's end in it.
     fn parse(status: &str) -> Option<Self> {
         let words = |name: &str| {
@@ -53,7 +67,35 @@ impl Process {
 
 /// Everyone who descends from this process and lives.
 pub(super) fn descendants() -> Vec<Process> {
-    descendants_of(getpid().as_raw_nonzero().get(), &all())
+    descendants_of(getpid().as_raw_nonzero().get())
+}
+
+/// Everyone who descends from it and lives. Each is asked for its children, where the kernel was
+/// built to say: the whole machine is looked through otherwise, of which a command's tree is little.
+pub(super) fn descendants_of(root: i32) -> Vec<Process> {
+    let Some(first) = children(root) else {
+        return tree_of(root, &all());
+    };
+    let mut found = BTreeMap::new();
+    let mut open = first;
+    while let Some(pid) = open.pop() {
+        if let Some(process) = Process::read(&Path::new(PROC).join(pid.to_string())) {
+            open.extend(children(pid).unwrap_or_default());
+            // One that lost its parent meanwhile is met again.
+            found.insert(pid, process);
+        }
+    }
+    found.into_values().filter(Process::lives).collect()
+}
+
+/// The children of all of its threads. None where the kernel does not say, or it is gone.
+fn children(pid: i32) -> Option<Vec<i32>> {
+    let threads = fs::read_dir(Path::new(PROC).join(pid.to_string()).join("task")).ok()?;
+    let said = threads
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    said.map(|all| all.split_ascii_whitespace().flat_map(str::parse).collect())
+        .reduce(|all: Vec<i32>, more| [all, more].concat())
 }
 
 /// What these use together.
@@ -65,8 +107,8 @@ pub(super) fn sum(processes: &[Process]) -> Sum {
 }
 
 /// Everyone on this machine.
-pub(super) fn all() -> Vec<Process> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+fn all() -> Vec<Process> {
+    let entries = fs::read_dir(PROC).into_iter().flatten().flatten();
     let is_process = |entry: &fs::DirEntry| {
         let name = entry.file_name();
         let first = name.as_encoded_bytes().first();
@@ -74,14 +116,12 @@ pub(super) fn all() -> Vec<Process> {
     };
     entries
         .filter(is_process)
-        .filter_map(|entry| fs::read(entry.path().join("status")).ok())
-        // A process names itself as it likes, and hides behind no byte that is no text.
-        .filter_map(|bytes| Process::parse(&String::from_utf8_lossy(&bytes)))
+        .filter_map(|entry| Process::read(&entry.path()))
         .collect()
 }
 
 /// Those of `all` who descend from one of them, and live.
-pub(super) fn descendants_of(root: i32, all: &[Process]) -> Vec<Process> {
+fn tree_of(root: i32, all: &[Process]) -> Vec<Process> {
     let mut children = all.iter().into_group_map_by(|process| process.parent);
     let mut found = Vec::new();
     let mut open = vec![root];
@@ -91,33 +131,49 @@ pub(super) fn descendants_of(root: i32, all: &[Process]) -> Vec<Process> {
             found.push(*child);
         }
     }
-    found.retain(|process| !matches!(process.state, 'Z' | 'X'));
+    found.retain(Process::lives);
     found
 }
 
-/// Ends everyone who descends from this process. They are stopped first: who is killed one by
-/// one while the others go on making more is never all killed. `none_left` has the last word,
-/// since a look at `/proc` is not of one moment.
-pub(super) fn end_all(none_left: impl Fn() -> bool) {
+/// Ends everyone who descends from this process, as far as a look at `/proc` shows them, which is
+/// not of one moment.
+pub(super) fn end_all() {
+    end_until(|| kill_all().is_empty());
+}
+
+/// The same, taking their ends: by that it is known that none is left.
+pub(super) fn end_and_reap_all() {
+    end_until(|| {
+        reap() || {
+            kill_all();
+            reap()
+        }
+    });
+}
+
+fn end_until(is_over: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(1);
-    while Instant::now() < until {
-        for _ in 0..50 {
-            let mut moving = descendants();
-            moving.retain(|process| process.state != 'T');
-            if moving.is_empty() {
-                break;
-            }
-            signal_each(&moving, Signal::STOP);
-        }
-        let left = descendants();
-        signal_each(&left, Signal::KILL);
-        if none_left() && left.is_empty() {
-            return;
-        }
+    while !is_over() && Instant::now() < until {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }
+}
+
+/// Kills all who are left, and tells who was. They are stopped first: who is killed one by one
+/// while the others go on making more is never all killed.
+fn kill_all() -> Vec<Process> {
+    for _ in 0..50 {
+        let mut moving = descendants();
+        moving.retain(|process| process.state != 'T');
+        if moving.is_empty() {
+            break;
+        }
+        signal_each(&moving, Signal::STOP);
+    }
+    let left = descendants();
+    signal_each(&left, Signal::KILL);
+    left
 }
 
 fn signal_each(processes: &[Process], signal: Signal) {
@@ -135,7 +191,7 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
 
 /// Takes the ends of children that nobody asked for. Tells whether there is no child any more:
 /// then there is no descendant either.
-pub(super) fn reap() -> bool {
+fn reap() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) => {}
@@ -153,6 +209,9 @@ pub(super) fn threads_of_user(user: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+    use std::thread;
+
     use super::*;
 
     #[test]
@@ -189,9 +248,44 @@ mod tests {
             process(4, 3, 'T'),
             process(5, 1, 'S'),
         ];
-        let mut pids: Vec<i32> = descendants_of(2, &all).iter().map(|p| p.pid).collect();
+        let mut pids: Vec<i32> = tree_of(2, &all).iter().map(|p| p.pid).collect();
         pids.sort_unstable();
         assert_eq!(pids, [4]);
-        assert_eq!(descendants_of(1, &all).len(), 3);
+        assert_eq!(tree_of(1, &all).len(), 3);
+    }
+
+    #[test]
+    fn who_a_process_says_are_its_children_are_those_who_call_it_their_parent() {
+        // The last of them is of another thread, and a grandchild.
+        let start = || {
+            let mut shell = Command::new("sh");
+            shell
+                .args(["-c", "sleep 1000 & wait"])
+                .stdout(Stdio::null());
+            shell.spawn().unwrap()
+        };
+        let begun = [thread::spawn(start).join().unwrap(), start()];
+        let own = getpid().as_raw_nonzero().get();
+        for mut shell in begun {
+            let pid = i32::try_from(shell.id()).unwrap();
+            let begun = Instant::now();
+            let sleeper = loop {
+                if let [one] = descendants_of(pid)[..] {
+                    break one;
+                }
+                assert!(begun.elapsed() < PATIENCE, "the shell starts nothing");
+                thread::sleep(Duration::from_millis(1));
+            };
+            assert_eq!(sleeper.parent, pid);
+            assert_eq!(tree_of(pid, &all()).len(), 1);
+            let whole = descendants_of(own);
+            assert!(
+                [pid, sleeper.pid]
+                    .iter()
+                    .all(|pid| whole.iter().any(|one| one.pid == *pid))
+            );
+            signal_each(&[sleeper], Signal::KILL);
+            shell.wait().unwrap();
+        }
     }
 }

@@ -147,8 +147,7 @@ impl Sums {
     fn measure(&self, limits: SumLimits) {
         loop {
             thread::sleep(LOOK);
-            let all = processes::all();
-            let used: Vec<Used> = {
+            let stay: Vec<_> = {
                 let mut going = self.0.lock();
                 if going.commands.is_empty() {
                     going.measured = false;
@@ -156,13 +155,15 @@ impl Sums {
                 }
                 // Nobody else has to go for one that is on its way out.
                 let stay = going.commands.iter().filter(|(_, one)| one.tells.is_some());
-                stay.map(|(id, one)| Used {
-                    id: *id,
-                    session: one.session.clone(),
-                    usage: processes::sum(&processes::descendants_of(one.supervisor, &all)),
-                })
-                .collect()
+                stay.map(|(id, one)| (*id, one.session.clone(), one.supervisor))
+                    .collect()
             };
+            let used = stay.into_iter().map(|(id, session, supervisor)| Used {
+                id,
+                session,
+                usage: processes::sum(&processes::descendants_of(supervisor)),
+            });
+            let used: Vec<Used> = used.collect();
             for (id, why) in too_much(&limits, &used) {
                 let mut going = self.0.lock();
                 let counted = going.commands.get_mut(&id);

@@ -86,7 +86,7 @@ pub fn carry_out(mut job: Job) -> Report {
     };
     if CUT.get().is_some() {
         // It was asked to end before there was anything to end.
-        processes::end_all(|| true);
+        processes::end_all();
     }
     thread::spawn(heed_signals);
     if let Some((limits, disk)) = limits.zip(disk.clone()) {
@@ -94,7 +94,7 @@ pub fn carry_out(mut job: Job) -> Report {
     }
     let ended = init::wait_for(&first);
     // Whoever it left behind.
-    processes::end_all(processes::reap);
+    processes::end_and_reap_all();
     // What was said of the command's end; nothing where it could not be started, or was ended.
     let said = said.and_then(|mut socket| {
         // Whoever could still say anything is gone.
@@ -147,7 +147,7 @@ fn start(mut job: Job) -> io::Result<(Child, Option<UnixStream>)> {
 
 fn end_early(why: &str) {
     let _ = CUT.set(why.to_owned());
-    processes::end_all(|| true);
+    processes::end_all();
 }
 
 /// An end by a signal is an end of the whole tree. The key for an interrupt reaches the command
