@@ -7,6 +7,7 @@ mod look;
 mod machine;
 mod models;
 
+use navi_actors::protocol::phrase::{CheckName, Phrase, PhraseCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,42 +27,64 @@ pub(crate) enum Level {
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Check {
-    pub(crate) name: &'static str,
+    pub(crate) name: CheckName,
     pub(crate) level: Level,
     /// What was found.
     pub(crate) detail: String,
     /// What to do about it; none where it is well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remedy: Option<String>,
+    /// Both as codes.
+    pub(crate) phrases: CheckPhrases,
+}
+
+/// What a check says, for a page that has words of its own for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct CheckPhrases {
+    /// One after the other.
+    pub(crate) detail: Vec<Phrase>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remedy: Option<Phrase>,
 }
 
 impl Check {
-    pub(crate) fn fine(name: &'static str, detail: impl Into<String>) -> Self {
-        Self {
-            name,
-            level: Level::Fine,
-            detail: detail.into(),
-            remedy: None,
-        }
+    pub(crate) fn fine(name: CheckName, detail: impl Into<Phrase>) -> Self {
+        Self::new(name, Level::Fine, vec![detail.into()], None)
     }
 
     pub(crate) fn warning(
-        name: &'static str,
-        detail: impl Into<String>,
-        remedy: impl Into<String>,
+        name: CheckName,
+        detail: impl Into<Phrase>,
+        remedy: impl Into<Phrase>,
     ) -> Self {
+        Self::new(
+            name,
+            Level::Warning,
+            vec![detail.into()],
+            Some(remedy.into()),
+        )
+    }
+
+    pub(crate) fn new(
+        name: CheckName,
+        level: Level,
+        detail: Vec<Phrase>,
+        remedy: Option<Phrase>,
+    ) -> Self {
+        let told: Vec<String> = detail.iter().map(ToString::to_string).collect();
         Self {
             name,
-            level: Level::Warning,
-            detail: detail.into(),
-            remedy: Some(remedy.into()),
+            level,
+            detail: told.join("; "),
+            remedy: remedy.as_ref().map(ToString::to_string),
+            phrases: CheckPhrases { detail, remedy },
         }
     }
 
     pub(crate) fn broken(
-        name: &'static str,
-        detail: impl Into<String>,
-        remedy: impl Into<String>,
+        name: CheckName,
+        detail: impl Into<Phrase>,
+        remedy: impl Into<Phrase>,
     ) -> Self {
         Self {
             level: Level::Broken,
@@ -76,7 +99,7 @@ impl Check {
             Level::Warning => '!',
             Level::Broken => '✗',
         };
-        let line = format!("{mark} {:<10} {}", self.name, self.detail);
+        let line = format!("{mark} {:<10} {}", self.name.english(), self.detail);
         match &self.remedy {
             Some(remedy) => format!("{line}\n             → {remedy}"),
             None => line,
@@ -85,30 +108,30 @@ impl Check {
 }
 
 /// The profiles and the persona, with what was refused.
-pub(crate) fn profiles(names: &[String], warnings: &[String]) -> Check {
-    let detail = names.join(", ");
+pub(crate) fn profiles(names: &[String], warnings: &[Phrase]) -> Check {
+    let names = Phrase::plain(names.join(", "));
     if warnings.is_empty() {
-        Check::fine("profiles", detail)
-    } else {
-        Check::warning(
-            "profiles",
-            format!("{detail}; {}", warnings.join("; ")),
-            "correct the file; a running Navi reads it again by itself",
-        )
+        return Check::fine(CheckName::Profiles, names);
     }
+    Check::new(
+        CheckName::Profiles,
+        Level::Warning,
+        [&[names], warnings].concat(),
+        Some(PhraseCode::CorrectFile.into()),
+    )
 }
 
 /// Settings that work and are doubtful; none where there are none.
-pub(crate) fn settings(warnings: &[String]) -> Check {
+pub(crate) fn settings(warnings: &[Phrase]) -> Check {
     if warnings.is_empty() {
-        Check::fine("settings", "all valid; `navi config` shows them")
-    } else {
-        Check::warning(
-            "settings",
-            warnings.join("; "),
-            "`navi config` shows where each setting came from",
-        )
+        return Check::fine(CheckName::Settings, PhraseCode::AllValid);
     }
+    Check::new(
+        CheckName::Settings,
+        Level::Warning,
+        warnings.to_vec(),
+        Some(PhraseCode::SettingsFrom.into()),
+    )
 }
 
 #[cfg(test)]
@@ -117,7 +140,12 @@ mod tests {
 
     #[test]
     fn a_fault_stands_with_its_remedy() {
-        let text = Check::warning("sandbox", "no Landlock", "use a newer kernel").text();
+        let text = Check::warning(
+            CheckName::Sandbox,
+            Phrase::plain("no Landlock"),
+            Phrase::plain("use a newer kernel"),
+        )
+        .text();
         assert_eq!(
             text,
             "! sandbox    no Landlock\n             → use a newer kernel"

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use navi_actors::engine::Engine;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
@@ -67,9 +68,9 @@ impl Diagnostics {
             Ok(Ok(report)) => Ok(report),
             Ok(Err(error)) => {
                 error!(%error, "what is wrong could not be looked for");
-                Err(NaviError::new(
+                Err(NaviError::said(
                     ErrorCode::Internal,
-                    "something failed here; Navi's log says what",
+                    PhraseCode::SomethingFailed,
                 ))
             }
             Err(_) => Err(too_slow()),
@@ -78,11 +79,9 @@ impl Diagnostics {
 }
 
 fn too_slow() -> NaviError {
-    let seconds = LIMIT.as_secs();
-    NaviError::new(
+    let seconds = [("seconds", LIMIT.as_secs().to_string())];
+    NaviError::said(
         ErrorCode::Internal,
-        format!(
-            "looking for what is wrong took over {seconds} s, so the database or the disk may hang; run `navi doctor` at a terminal"
-        ),
+        Phrase::new(PhraseCode::LookHangs, seconds),
     )
 }

@@ -8,12 +8,14 @@ pub(crate) mod asked;
 pub(crate) mod chat;
 pub(crate) mod events;
 mod heard;
+mod lenders;
 pub(crate) mod mcp;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 mod requests;
 pub(crate) mod responses;
 
+pub(crate) use self::lenders::{Here, Lenders};
 pub(crate) use self::requests::Requests;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};

@@ -10,7 +10,7 @@ use navi_actors::llm::guard::StreamLimits;
 use navi_actors::llm::ollama::OllamaBackend;
 use navi_actors::memory::MemoryTimes;
 use navi_actors::profiles::ProfileSet;
-use navi_actors::protocol::status::Fence;
+use navi_actors::protocol::phrase::Phrase;
 use navi_actors::store::Store;
 use navi_actors::tools::registry::{Registry, ToolConfig};
 use navi_actors::tools::sandbox::Sandbox;
@@ -35,7 +35,7 @@ pub struct Parts {
     /// None where nothing from outside is to be had.
     pub extensions: Option<ExtensionPlaces>,
     /// What was wrong with the settings and did not stop the start.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Phrase>,
     pub runtime: Arc<Runtime>,
 }
 
@@ -76,6 +76,10 @@ pub(crate) fn stream_limits(settings: &Settings) -> StreamLimits {
 /// An engine of these parts, with everything else as the settings have it.
 pub fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
     let sandbox = Sandbox::new(settings.terminal.sandbox.clone());
+    let mut fence = settings.fence.clone();
+    if let Err(why) = sandbox.available() {
+        fence.open_for(why.clone().into());
+    }
     EngineConfig {
         store: parts.store,
         backends: parts.backends,
@@ -103,10 +107,7 @@ pub fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
         prices_file: settings.prices_file.clone(),
         patience: settings.patience,
         warnings: parts.warnings,
-        fence: Fence {
-            sandbox: sandbox.available().err().map(ToString::to_string),
-            ..settings.fence.clone()
-        },
+        fence,
         runtime: parts.runtime,
     }
 }

@@ -16,6 +16,7 @@ pub(crate) mod error;
 mod extensions;
 mod files;
 mod gate;
+mod gzip;
 mod health;
 mod imports;
 mod inspect;
@@ -64,7 +65,7 @@ use self::error::ApiError;
 pub(crate) use self::origin::Places;
 use crate::access::Access;
 use crate::diagnostics::Diagnostics;
-use crate::doors::{self, Requests};
+use crate::doors::{self, Lenders, Requests};
 use crate::settings::{Loaded, OpenDoors};
 
 pub(crate) use self::server::{HttpDoor, open};
@@ -82,6 +83,7 @@ pub(crate) struct App {
     pub(crate) closing: CancellationToken,
     pub(crate) tabs: Tabs,
     pub(crate) requests: Requests,
+    pub(crate) lenders: Lenders,
 }
 
 /// All routes. What stands in the protected scope needs a login; a path that no route has

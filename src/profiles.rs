@@ -16,6 +16,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use navi_actors::profiles::ProfileSet;
+use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::protocol::profile::Profile;
 use navi_actors::tools::registry::comes_and_goes;
 use navi_actors::tools::skills;
@@ -95,23 +96,25 @@ impl ProfileFiles {
             .collect()
     }
 
-    fn read_folder(&mut self, warnings: &mut Vec<String>) {
+    fn read_folder(&mut self, warnings: &mut Vec<Phrase>) {
         let mut paths = match toml_files(&self.dir) {
             Ok(paths) => paths,
             Err(error) => {
-                warnings.push(format!(
-                    "profiles folder {}: {error}; what was read from it before stays in force",
-                    self.dir.display()
-                ));
+                let params = [
+                    ("path", self.dir.display().to_string()),
+                    ("error", error.to_string()),
+                ];
+                warnings.push(Phrase::new(PhraseCode::ProfilesUnread, params));
                 return;
             }
         };
         if paths.len() > MAX_FILES {
-            warnings.push(format!(
-                "profiles folder {}: it holds {} profiles; those after the first {MAX_FILES} are left out",
-                self.dir.display(),
-                paths.len()
-            ));
+            let params = [
+                ("path", self.dir.display().to_string()),
+                ("n", paths.len().to_string()),
+                ("most", MAX_FILES.to_string()),
+            ];
+            warnings.push(Phrase::new(PhraseCode::TooManyProfiles, params));
             paths.truncate(MAX_FILES);
         }
         let before = std::mem::take(&mut self.good);
@@ -140,11 +143,12 @@ impl ProfileFiles {
             let profile = taken.or_else(|reason| {
                 let last = before.get(&path);
                 let last = last.filter(|last| self.holder(&last.id).is_none());
-                warnings.push(format!(
-                    "profile {} is refused: {reason}{}",
-                    path.display(),
-                    last.map_or("", |_| "; its last good version stays in force")
-                ));
+                let code = match last {
+                    Some(_) => PhraseCode::ProfileStays,
+                    None => PhraseCode::ProfileRefused,
+                };
+                let params = [("path", path.display().to_string()), ("reason", reason)];
+                warnings.push(Phrase::new(code, params));
                 last.cloned().ok_or(())
             });
             if let Ok(profile) = profile {
@@ -169,7 +173,7 @@ impl ProfileFiles {
             || self.tools_dir.join(tool).is_dir()
     }
 
-    fn unknown_tools(&self, profile: &Profile) -> Option<String> {
+    fn unknown_tools(&self, profile: &Profile) -> Option<Phrase> {
         let named: BTreeSet<&String> = profile
             .enabled_tools
             .iter()
@@ -177,23 +181,18 @@ impl ProfileFiles {
             .filter(|tool| !self.knows(tool))
             .collect();
         let names: Vec<String> = named.iter().map(|tool| format!("`{tool}`")).collect();
-        match names.as_slice() {
-            [] => None,
-            [one] => Some(format!(
-                "profile {}: there is no tool {one}; it is left out",
-                profile.id
-            )),
-            many => Some(format!(
-                "profile {}: there are no tools {}; they are left out",
-                profile.id,
-                many.join(", ")
-            )),
-        }
+        let (code, what) = match names.len() {
+            0 => return None,
+            1 => (PhraseCode::NoSuchTool, "tool"),
+            _ => (PhraseCode::NoSuchTools, "tools"),
+        };
+        let params = [("profile", profile.id.clone()), (what, names.join(", "))];
+        Some(Phrase::new(code, params))
     }
 
     /// The persona's text. One that cannot be used leaves the one that was good last; a file
     /// that is gone, the built-in one.
-    fn read_persona(&mut self, warnings: &mut Vec<String>) -> String {
+    fn read_persona(&mut self, warnings: &mut Vec<Phrase>) -> String {
         let path = match &self.persona {
             Persona::BuiltIn => return built_in_persona(),
             Persona::Inline(text) => return text.trim().to_owned(),
@@ -209,14 +208,12 @@ impl ProfileFiles {
                 if matches!(path.try_exists(), Ok(false)) {
                     self.good_persona = None;
                 }
-                let instead = match self.good_persona {
-                    Some(_) => "its last good version stays in force",
-                    None => "the built-in persona is used",
+                let code = match self.good_persona {
+                    Some(_) => PhraseCode::PersonaStays,
+                    None => PhraseCode::PersonaBuiltIn,
                 };
-                warnings.push(format!(
-                    "NAVI_PERSONA_FILE {}: {reason}; {instead}",
-                    path.display()
-                ));
+                let params = [("path", path.display().to_string()), ("reason", reason)];
+                warnings.push(Phrase::new(code, params));
             }
         }
         self.good_persona.clone().unwrap_or_else(built_in_persona)
@@ -227,7 +224,7 @@ fn built_in_persona() -> String {
     BUILT_IN_PERSONA.trim().to_owned()
 }
 
-fn built_in(warnings: &mut Vec<String>) -> BTreeMap<String, Profile> {
+fn built_in(warnings: &mut Vec<Phrase>) -> BTreeMap<String, Profile> {
     let mut profiles = BTreeMap::new();
     for name in BuiltIn::iter() {
         let Some(found) = BuiltIn::get(&name) else {
@@ -237,7 +234,10 @@ fn built_in(warnings: &mut Vec<String>) -> BTreeMap<String, Profile> {
             Ok(profile) => {
                 profiles.insert(profile.id.clone(), profile);
             }
-            Err(reason) => warnings.push(format!("built-in profile {name} is refused: {reason}")),
+            Err(reason) => {
+                let params = [("path", name.to_string()), ("reason", reason)];
+                warnings.push(Phrase::new(PhraseCode::ProfileRefused, params));
+            }
         }
     }
     profiles

@@ -16,6 +16,7 @@ use navi_actors::domain::session::command::LeftRuns;
 use navi_actors::engine::Engine;
 use navi_actors::metrics;
 use navi_actors::programs::end_groups;
+use navi_actors::protocol::phrase::Phrase;
 use navi_actors::store::{LOCAL_USER, Store};
 use navi_actors::tools::mcp;
 use navi_actors::tools::registry::Registry;
@@ -32,7 +33,7 @@ use crate::access::passkeys::site;
 use crate::access::{Access, SignOns};
 use crate::command::store_config;
 use crate::diagnostics::Diagnostics;
-use crate::doors::Requests;
+use crate::doors::{Lenders, Requests};
 use crate::engine_config::{Parts, engine_config, extension_places, tool_config};
 use crate::http::{self, App, HttpDoor};
 use crate::instance::Instance;
@@ -128,7 +129,7 @@ struct Service {
     address: SocketAddr,
     closing: CancellationToken,
     /// What was wrong with profiles at the start.
-    warnings: Vec<String>,
+    warnings: Vec<Phrase>,
     _watches: [AbortOnDropHandle<()>; 2],
 }
 
@@ -244,6 +245,7 @@ impl Service {
             closing: closing.clone(),
             tabs: http::Tabs::default(),
             requests: Requests::default(),
+            lenders: Lenders::default(),
         };
         let tls = tls.map(Tls::config).transpose()?;
         let door = http::open(app, listener, tls)?;

@@ -32,6 +32,7 @@ use navi_actors::domain::hangs::Patience;
 use navi_actors::domain::slots::Parallel;
 use navi_actors::files::FileLimits;
 use navi_actors::homes::Homes;
+use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::protocol::status::Fence;
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
 use navi_actors::store::LogLimits;
@@ -177,7 +178,7 @@ pub struct Loaded {
     /// The values of all secret settings, to be hidden in what others say.
     pub(crate) secrets: Vec<Secret>,
     /// Not wrong enough to stop for, one sentence each.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Phrase>,
 }
 
 /// Everything that is wrong with the settings.
@@ -430,6 +431,7 @@ fn fence(r: &Reader<'_>) -> Fence {
         files_open: is_lifted(&keys::FS_ALLOWED),
         commands_open: is_lifted(&keys::TERMINAL_ALLOWED),
         sandbox: None,
+        sandbox_phrase: None,
     }
 }
 
@@ -547,14 +549,12 @@ fn platform_data_dir() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "navi").map(|dirs| dirs.data_dir().to_owned())
 }
 
-fn warnings(settings: &Settings, environment: &Environment) -> Vec<String> {
+fn warnings(settings: &Settings, environment: &Environment) -> Vec<Phrase> {
     let mut warnings = Vec::new();
     if let Some(token) = &settings.api_token
         && token.reveal().len() < 16
     {
-        warnings.push(
-            "NAVI_API_TOKEN is short and could be guessed; use 16 characters or more".to_owned(),
-        );
+        warnings.push(PhraseCode::ShortToken.into());
     }
     warnings.extend(files::warnings(&settings.file_access));
     warnings.extend(sandbox::warnings(&settings.terminal));
@@ -562,7 +562,8 @@ fn warnings(settings: &Settings, environment: &Environment) -> Vec<String> {
     for name in environment.keys().filter_map(|name| name.to_str()) {
         let known = keys::ALL.iter().any(|key| key.variable == name);
         if name.starts_with("NAVI_") && !known {
-            warnings.push(format!("{name} is set, but there is no such setting"));
+            let name = [("name", name.to_owned())];
+            warnings.push(Phrase::new(PhraseCode::NoSuchSetting, name));
         }
     }
     warnings

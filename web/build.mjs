@@ -6,7 +6,7 @@
 //                            load is over its limit
 
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
@@ -15,7 +15,9 @@ import { build } from 'esbuild';
 const FIRST_LOAD_BYTES = 150 * 1024;
 const LANGUAGES = ['en', 'ru', 'uk'];
 /** Served as they lie here. */
-const PLAIN = ['icon.svg', 'index.html', 'manifest.webmanifest'];
+const PLAIN = ['icon.svg', 'index.html', 'manifest.webmanifest', 'frame/diagram.html'];
+/** Of what draws diagrams: formulas in their labels, with fonts of their own, are left as they are written. */
+const LEFT_OUT = { katex: './frame/left_out.js' };
 const here = fileURLToPath(new URL('.', import.meta.url));
 const dist = join(here, 'dist');
 
@@ -27,18 +29,23 @@ async function wanted() {
   const made = await Promise.all([
     bundled({
       early: 'early.js', sw: 'sw.js', page: 'styles/page.css', math: 'markdown/math.js', colours: 'markdown/colours.js',
-      ...Object.fromEntries([...LANGUAGES, 'settings_ru', 'settings_uk'].map((name) => [name, `i18n/${name}.js`])),
+      ...Object.fromEntries([...LANGUAGES, 'settings_ru', 'settings_uk', ...LANGUAGES.map((language) => `trouble_${language}`)].map((name) => [name, `i18n/${name}.js`])),
     }),
     // What is opened later uses the very modules that the page began with: those are a file for both.
     bundled({ main: 'main.js', panels: 'ui/panels.js' }, { splitting: true, chunkNames: 'shared' }),
+    // No module: a frame without an origin may load a script, and not a module, of another.
+    bundled({ diagram: 'frame/diagram.js' }, { format: 'iife', alias: LEFT_OUT }),
   ]);
   const files = new Map(made.flatMap(({ outputFiles }) => outputFiles.map(({ path, text }) => [path.slice(dist.length + 1), text])));
-  for (const name of PLAIN) files.set(name, await readFile(join(here, name), 'utf8'));
+  for (const path of PLAIN) files.set(basename(path), await readFile(join(here, path), 'utf8'));
   files.set('licenses.txt', await licenses(made.flatMap(({ metafile }) => Object.keys(metafile.inputs))));
   return files;
 }
 
-/** @param {Record<string, string>} entryPoints by the names that they get @param {{ splitting?: boolean, chunkNames?: string }} [more] */
+/**
+ * @param {Record<string, string>} entryPoints by the names that they get
+ * @param {Pick<import('esbuild').BuildOptions, 'splitting' | 'chunkNames' | 'format' | 'alias'>} [more]
+ */
 const bundled = (entryPoints, more) => build({
   absWorkingDir: here,
   entryPoints,
@@ -56,16 +63,26 @@ const bundled = (entryPoints, more) => build({
 
 /** What came from others, and under which terms. @param {string[]} inputs */
 async function licenses(inputs) {
-  const names = new Set(inputs.map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter((name) => name !== undefined));
+  // A package may bring another one in a version of its own, below itself.
+  const folders = new Set(inputs.map((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]).filter((name) => name !== undefined));
   const lock = JSON.parse(await readFile(join(here, 'package-lock.json'), 'utf8'));
-  const parts = await Promise.all([...names].sort().map(async (name) => {
-    const { version, license, integrity } = lock.packages[`node_modules/${name}`];
-    const folder = join(here, 'node_modules', name);
-    const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
-    if (file === undefined) throw new Error(`${name} carries no licence file`);
-    return `${name} ${version} (${license})\nnpm ${integrity}\n\n${(await readFile(join(folder, file), 'utf8')).trim()}\n`;
+  const parts = await Promise.all([...folders].sort().map(async (path) => {
+    const { version, license, integrity } = lock.packages[path];
+    const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+    const text = await licenseText(join(here, path));
+    if (text === undefined) throw new Error(`${name} carries no licence`);
+    return `${name} ${version} (${license ?? 'as it says'})\nnpm ${integrity}\n\n${text.trim()}\n`;
   }));
   return `The page holds these packages, bundled by esbuild ${lock.packages['node_modules/esbuild'].version}.\n\n${parts.join('\n\n')}`;
+}
+
+/** Its own file, or the end of what it says of itself. @param {string} folder of a package */
+async function licenseText(folder) {
+  const entries = await readdir(folder);
+  const file = entries.find((entry) => /^licen[cs]e/i.test(entry));
+  if (file !== undefined) return readFile(join(folder, file), 'utf8');
+  const readme = entries.find((entry) => /^readme/i.test(entry));
+  return readme === undefined ? undefined : /^#+ licen[cs]e\s([^]+)/im.exec(await readFile(join(folder, readme), 'utf8'))?.[1];
 }
 
 /** @param {Map<string, string>} files */

@@ -14,7 +14,7 @@ use crate::llm::LlmError;
 use crate::llm::guard::StreamLimits;
 use crate::llm_actor::{Priority, Ticket};
 use crate::models::Models;
-use crate::protocol::chat::{ChatDelta, ChatMessage, ChatRequest, FinishReason, Usage};
+use crate::protocol::chat::{ChatDelta, ChatMessage, ChatRequest, FinishReason, ReplyForm, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
@@ -36,6 +36,8 @@ pub struct Question {
     /// server loads a model anew for another one than a run's.
     pub context_window: u32,
     pub max_output_tokens: u32,
+    /// What the answer has to be.
+    pub form: Option<ReplyForm>,
     pub priority: Priority,
     /// Whose work it is; none where it is nobody's.
     pub person: Option<UserId>,
@@ -56,6 +58,7 @@ impl Question {
             context_window: context::window(&self.choice.model, self.context_window),
             max_output_tokens: Some(self.max_output_tokens),
             streamed: false,
+            form: self.form.clone(),
         }
     }
 }
@@ -127,7 +130,7 @@ pub async fn ask_as(
             {
                 models.learn_window(question.choice.kind, &question.choice.model.name, told);
             }
-            NaviError::new(error.code(), error.to_string())
+            error.told()
         })?;
         match delta {
             ChatDelta::Text(piece) => text.push_str(&piece),

@@ -176,6 +176,7 @@ async fn compress(
         context_window: window,
         choice: job.choice,
         max_output_tokens: compression::answer_tokens(window),
+        form: None,
         priority: job.priority,
         person: Some(job.user_id),
         run: Some(InRun {

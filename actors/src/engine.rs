@@ -20,7 +20,7 @@ mod workspace;
 
 pub use self::consent::MAX_LOG_PAGE;
 pub use self::limits::check_limits;
-pub use self::programs::{LentByProgram, ProgramSession};
+pub use self::programs::ProgramSession;
 pub use self::sessions::{NewSessionWish, SessionWish, TITLE_CHARS};
 pub use self::start::EngineConfig;
 
@@ -48,6 +48,7 @@ use crate::profiles::ProfileSet;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
 use crate::protocol::people::PersonRef;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::profile::Profile;
 use crate::protocol::status::{Fence, FetchableModel};
 use crate::protocol::tool::ListedTool;
@@ -93,10 +94,10 @@ pub struct Engine {
     fetcher: Option<Arc<dyn ModelFetcher>>,
     pulls: Pulls,
     extensions: Extensions,
-    warnings: Arc<[String]>,
+    warnings: Arc<[Phrase]>,
     watchdog: Watchdog,
     /// What hung and was mended.
-    mended: watch::Receiver<Option<String>>,
+    mended: watch::Receiver<Option<Phrase>>,
     file_access: Arc<FileAccess>,
     fence: Arc<Fence>,
     closed: CancellationToken,
@@ -117,9 +118,9 @@ impl Engine {
     /// `model_unknown`; no room for it.
     pub async fn fetch_model(&self, name: &str) -> Result<(), NaviError> {
         let Some(fetcher) = &self.fetcher else {
-            return Err(NaviError::new(
+            return Err(NaviError::said(
                 ErrorCode::ModelUnknown,
-                "this Navi has no starter model; it was built without it, or STARTER_MODEL is off",
+                PhraseCode::NoStarter,
             ));
         };
         fetcher.fetch(name).await?;
@@ -227,9 +228,9 @@ impl Engine {
             )))),
             Err(error) => {
                 tracing::error!(%error, "a question to the store went down");
-                Err(NaviError::new(
+                Err(NaviError::said(
                     ErrorCode::Internal,
-                    "something failed here; Navi's log says what",
+                    PhraseCode::SomethingFailed,
                 ))
             }
         }
@@ -332,9 +333,9 @@ impl Engine {
 
     fn refuse_when_closed(&self) -> Result<(), NaviError> {
         if self.closed.is_cancelled() {
-            return Err(NaviError::new(
+            return Err(NaviError::said(
                 ErrorCode::ShuttingDown,
-                "Navi is shutting down; come back when it is up again",
+                PhraseCode::DownComeBack,
             ));
         }
         Ok(())
@@ -348,10 +349,7 @@ impl Engine {
 
 fn went_down() -> NaviError {
     // Nearly always over a commit that failed.
-    NaviError::new(
-        ErrorCode::StoreUnavailable,
-        "the session went down under this and is started again; look whether it was done, and try again",
-    )
+    NaviError::said(ErrorCode::StoreUnavailable, PhraseCode::SessionFell)
 }
 
 async fn move_dir(from: &Path, to: &Path) -> Result<(), NaviError> {

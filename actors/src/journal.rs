@@ -18,7 +18,10 @@ use crate::store::{Commit, Store, StoreError};
 use crate::supervision::Guard;
 
 /// The most commits that are written in one transaction.
-const GROUP: usize = 64;
+pub(crate) const GROUP: usize = 64;
+
+/// How long streamed text waits for that of other sessions, which write theirs at the same moments.
+const TOGETHER: Duration = Duration::from_millis(2);
 
 /// The most commits that may wait. Each session has a few at most; beyond this the database
 /// is stuck, and callers are told so rather than kept.
@@ -44,6 +47,8 @@ pub struct JournalActor {
     store: Store,
     waiting: VecDeque<(Commit, oneshot::Sender<Result<(), StoreError>>)>,
     writing: bool,
+    /// Whether streamed text waits for more of it.
+    gathering: bool,
     flushed: Vec<oneshot::Sender<()>>,
     guard: Guard,
 }
@@ -56,9 +61,22 @@ impl JournalActor {
             store,
             waiting: VecDeque::new(),
             writing: false,
+            gathering: false,
             flushed: Vec::new(),
             guard,
         }
+    }
+
+    /// For what nobody waits for: what anybody waits for takes it along.
+    fn write_soon(&mut self, ctx: &mut Context<Self>) {
+        if self.writing || self.gathering {
+            return;
+        }
+        self.gathering = true;
+        ctx.run_later(TOGETHER, |actor, ctx| {
+            actor.gathering = false;
+            actor.write_next(ctx);
+        });
     }
 
     fn write_next(&mut self, ctx: &mut Context<Self>) {
@@ -125,9 +143,14 @@ impl Handler<Append> for JournalActor {
             });
         }
         let (tx, rx) = oneshot::channel();
+        let is_text = commit.is_text();
         self.waiting.push_back((commit, tx));
         metrics::record(|on| on.service.journal_waits(self.waiting.len()));
-        self.write_next(ctx);
+        if is_text && self.waiting.len() < GROUP {
+            self.write_soon(ctx);
+        } else {
+            self.write_next(ctx);
+        }
         Box::pin(async {
             rx.await.unwrap_or_else(|_| {
                 Err(StoreError::Unavailable("the journal went down".to_owned()))
@@ -149,3 +172,8 @@ impl Handler<Flush> for JournalActor {
         })
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -34,6 +34,7 @@ use crate::llm::guard::Pulse;
 use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use crate::protocol::status::{BackendState, BackendStatus};
 use crate::supervision::Guard;
 
@@ -119,7 +120,7 @@ pub struct LlmActor {
     served: u64,
     started: Instant,
     breaker: Breaker,
-    last_problem: String,
+    last_problem: Phrase,
     /// By model. Leases take it along as it is when they are granted.
     paces: Arc<HashMap<String, ModelPace>>,
     /// When the backend last said anything to anybody.
@@ -150,7 +151,7 @@ impl LlmActor {
             served: 0,
             started: Instant::now(),
             breaker: Breaker::default(),
-            last_problem: String::new(),
+            last_problem: Phrase::plain(""),
             paces: Arc::default(),
             pulse: Pulse::default(),
             status,
@@ -202,14 +203,13 @@ impl LlmActor {
                         status.default_model = probe.default_model;
                     }
                     Err(_) => {
-                        status.state = BackendState::Down {
-                            problem: format!(
-                                "{} does not answer within {} s",
-                                status.address,
-                                PROBE_LIMIT.as_secs()
-                            ),
-                            remedy: "check that it is running and not overloaded".to_owned(),
-                        };
+                        let params = [
+                            ("address", status.address.clone()),
+                            ("seconds", PROBE_LIMIT.as_secs().to_string()),
+                        ];
+                        let late = Phrase::new(PhraseCode::ProbeLate, params);
+                        status.state =
+                            BackendState::down(Trouble::new(late, PhraseCode::AskServer));
                     }
                 }
                 let pause = match status.state {
@@ -383,19 +383,17 @@ impl LlmActor {
     }
 
     fn refusal(&self, wait: Duration) -> NaviError {
-        let when = if wait.is_zero() {
-            "it is being tried again right now".to_owned()
+        let order = if wait.is_zero() {
+            PhraseCode::BreakerNow.into()
         } else {
-            format!("it is asked again in {} s", wait.as_secs_f64().ceil())
+            let seconds = wait.as_secs_f64().ceil().to_string();
+            Phrase::new(PhraseCode::BreakerWaits, [("seconds", seconds)])
         };
-        NaviError::new(
-            ErrorCode::BackendUnavailable,
-            format!(
-                "the model server failed {} times in a row, the last time so: {}; {when}",
-                self.breaker.failures(),
-                self.last_problem
-            ),
-        )
+        let failures = [("n", self.breaker.failures().to_string())];
+        let open = Phrase::new(PhraseCode::BreakerOpen, failures)
+            .with("problem", self.last_problem.clone())
+            .with("order", order);
+        NaviError::said(ErrorCode::BackendUnavailable, open)
     }
 }
 
@@ -417,9 +415,9 @@ impl Handler<Acquire> for LlmActor {
         let theirs = waiting.filter(|waiter| waiter.person == asked.person);
         if self.waiting.len() >= WAITING || theirs.count() >= WAITING_OF_ONE {
             return Box::pin(async {
-                Err(NaviError::new(
+                Err(NaviError::said(
                     ErrorCode::BackendBusy,
-                    "too many runs wait for the model already; try again later",
+                    PhraseCode::TooManyWait,
                 ))
             });
         }
@@ -550,7 +548,7 @@ impl Handler<CallEnded> for LlmActor {
             let failures = self.breaker.failures();
             tracing::warn!(
                 failures,
-                problem = self.last_problem,
+                problem = %self.last_problem,
                 "model server keeps failing, leaving it alone for a while"
             );
             if let Admission::Refused(wait) = self.breaker.admit(self.started.elapsed()) {

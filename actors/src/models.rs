@@ -28,6 +28,8 @@ const MAX_WINDOWS: usize = 512;
 #[derive(Clone, Debug)]
 pub struct GuardedBackend {
     pub kind: BackendKind,
+    /// See [`Backend::is_looked_for`].
+    pub looked_for: bool,
     pub guard: Slot<LlmActor>,
     pub status: watch::Receiver<BackendStatus>,
 }
@@ -127,6 +129,22 @@ impl Models {
     pub fn choose_known(&self, wanted: Wanted<'_>) -> Option<Choice> {
         let is_known = self.preferred_is_known(wanted);
         is_known.then(|| self.choose_now(wanted).ok()).flatten()
+    }
+
+    /// Whether a person may choose this model. One that is not known of may have been installed just
+    /// now: every backend is asked first.
+    ///
+    /// # Errors
+    /// As [`model_choice::check_chosen`].
+    pub async fn check_chosen(&self, name: &str) -> Result<(), NaviError> {
+        let looked_for = self.0.iter().filter(|backend| backend.looked_for);
+        let looked_for: Vec<BackendKind> = looked_for.map(|backend| backend.kind).collect();
+        let check = || model_choice::check_chosen(&self.statuses(), &looked_for, name);
+        if check().is_ok() {
+            return Ok(());
+        }
+        self.probe().await;
+        check()
     }
 
     fn choose_now(&self, wanted: Wanted<'_>) -> Result<Choice, NaviError> {
@@ -229,7 +247,7 @@ fn guard_backend(
     parallel: Parallel,
     closed: &CancellationToken,
 ) -> GuardedBackend {
-    let kind = backend.kind();
+    let (kind, looked_for) = (backend.kind(), backend.is_looked_for());
     let (tx, status) = watch::channel(LlmActor::unknown(backend.as_ref()));
     let guard: Slot<LlmActor> = keep_alive(
         kind.as_str(),
@@ -244,6 +262,7 @@ fn guard_backend(
     );
     GuardedBackend {
         kind,
+        looked_for,
         guard,
         status,
     }

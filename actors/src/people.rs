@@ -14,6 +14,7 @@ use self::turns::Turns;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
 use crate::protocol::limits::{LimitsChange, LimitsInfo, LimitsUse, OwnLimits, PersonLimits};
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::powers::Powers;
 use crate::root::store_error;
 use crate::services::now;
@@ -196,12 +197,10 @@ impl People {
         };
         let most = || several.limits(user).uploads;
         several.uploads.take(user, most).ok_or_else(|| {
-            NaviError::new(
+            let uploads = [("n", most().to_string())];
+            NaviError::said(
                 ErrorCode::RateLimited,
-                format!(
-                    "{} of your uploads are on their way already; try again when one is done",
-                    most()
-                ),
+                Phrase::new(PhraseCode::UploadsGo, uploads),
             )
         })
     }
@@ -234,11 +233,10 @@ impl People {
         if held < most.into() {
             return Ok(());
         }
-        Err(NaviError::new(
+        let params = [("n", held.to_string()), ("most", most.to_string())];
+        Err(NaviError::said(
             ErrorCode::RateLimited,
-            format!(
-                "you have {held} conversations, and {most} is the most; delete some, or have an admin raise your limit"
-            ),
+            Phrase::new(PhraseCode::ConversationsFull, params),
         ))
     }
 
@@ -270,11 +268,10 @@ impl People {
         if used < most {
             return Ok(());
         }
-        Err(NaviError::new(
+        let params = [("used", used.to_string()), ("most", most.to_string())];
+        Err(NaviError::said(
             ErrorCode::RateLimited,
-            format!(
-                "your runs used {used} tokens in the last 24 hours, of {most}; wait, or have an admin raise your limit"
-            ),
+            Phrase::new(PhraseCode::TokensUsed, params),
         ))
     }
 }

@@ -15,7 +15,7 @@ pub struct ProfileSet {
     pub profiles: Vec<Profile>,
     pub persona: String,
     /// What is wrong with the files, one sentence each, for the page.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Phrase>,
 }
 
 /// See the module. Whoever holds a profile keeps it as it was when it was taken.
@@ -31,7 +31,7 @@ struct Shelf {
     by_id: BTreeMap<String, Arc<Profile>>,
     default: Arc<Profile>,
     persona: Arc<str>,
-    warnings: Vec<String>,
+    warnings: Vec<Phrase>,
 }
 
 /// The profile that a session's run goes by.
@@ -83,9 +83,9 @@ impl Profiles {
         let mut warnings = set.warnings;
         let mut by_id = by_id(set.profiles, Some(&shelf.by_id));
         let default = by_id.get(&self.default_id).cloned().unwrap_or_else(|| {
-            warnings.push(format!(
-                "the default profile {} has no file any more; its last version stays in force until Navi is started again",
-                self.default_id
+            warnings.push(Phrase::new(
+                PhraseCode::DefaultGone,
+                [("profile", self.default_id.clone())],
             ));
             Arc::clone(&shelf.default)
         });
@@ -145,7 +145,7 @@ impl Profiles {
 
     /// What is wrong with the files, one sentence each.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Phrase> {
         self.shelf().warnings.clone()
     }
 
@@ -200,7 +200,7 @@ mod tests {
         ProfileSet {
             profiles: profiles.iter().map(|(id, p)| profile(id, p)).collect(),
             persona: persona.to_owned(),
-            warnings: warnings.iter().map(|w| (*w).to_owned()).collect(),
+            warnings: warnings.iter().map(|it| Phrase::plain(*it)).collect(),
         }
     }
 
@@ -229,11 +229,11 @@ mod tests {
         assert_eq!(shelf.find("b").unwrap().system_prompt, "three");
         assert_eq!(b.system_prompt, "two");
         assert_eq!(&*shelf.persona(), "Be brief.");
-        assert_eq!(shelf.warnings(), ["d.toml is wrong"]);
+        assert_eq!(shelf.warnings(), [Phrase::plain("d.toml is wrong")]);
         let ids: Vec<String> = shelf.all().iter().map(|p| p.id.clone()).collect();
         assert_eq!(ids, ["a", "b", "c"]);
         shelf.replace(set(&[("a", "one")], "", &[]));
-        assert_eq!(shelf.warnings(), Vec::<String>::new());
+        assert_eq!(shelf.warnings(), []);
     }
 
     #[test]
@@ -241,12 +241,12 @@ mod tests {
         let shelf = shelf();
         shelf.replace(set(&[("b", "two")], "", &[]));
         assert_eq!(shelf.find("a").unwrap().system_prompt, "one");
-        assert!(shelf.warnings()[0].contains("default profile a"));
+        assert_eq!(shelf.warnings()[0].code, PhraseCode::DefaultGone);
         shelf.replace(set(&[], "", &[]));
         assert_eq!(shelf.all().len(), 1);
         shelf.replace(set(&[("a", "new")], "", &[]));
         assert_eq!(shelf.find("a").unwrap().system_prompt, "new");
-        assert_eq!(shelf.warnings(), Vec::<String>::new());
+        assert_eq!(shelf.warnings(), []);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::llm::ollama::OllamaBackend;
 use crate::llm::ollama::pull::{ModelName, PullError, PullProgress};
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::status::ModelPull;
 
 /// Cheap to clone.
@@ -52,20 +53,18 @@ impl Pulls {
     /// another model is being pulled.
     pub(crate) fn begin(&self, name: &str) -> Result<Option<Begun>, NaviError> {
         let name = parsed(name)?;
-        let ollama = self.ollama.clone().ok_or_else(|| {
-            NaviError::new(
-                ErrorCode::BackendUnavailable,
-                "this Navi asks no Ollama, which alone pulls models; set LLM_BACKEND to auto or ollama",
-            )
-        })?;
+        let ollama = self
+            .ollama
+            .clone()
+            .ok_or_else(|| NaviError::said(ErrorCode::BackendUnavailable, PhraseCode::NoOllama))?;
         let mut now = self.lock();
         let going = now.as_ref().filter(|pull| pull.told.problem.is_none());
         match going.map(|pull| &pull.told.name) {
             Some(other) if name.means(other) => return Ok(None),
             Some(other) => {
-                return Err(NaviError::new(
+                return Err(NaviError::said(
                     ErrorCode::BackendBusy,
-                    format!("{other} is being pulled; wait for its end, or stop it"),
+                    Phrase::new(PhraseCode::PullGoes, [("name", other.clone())]),
                 ));
             }
             None => {}
@@ -140,6 +139,7 @@ impl Pulls {
                 tracing::warn!(%error, "Ollama could not pull a model");
                 if let Some(pull) = now.as_mut() {
                     pull.told.problem = Some(error.to_string());
+                    pull.told.phrase = Some(error.phrase());
                 }
             }
         }

@@ -77,7 +77,7 @@ pub async fn ask(
     let mut first = None;
     let millis = || u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     while let Some(delta) = stream.next().await {
-        let delta = delta.map_err(|error| NaviError::new(error.code(), error.to_string()))?;
+        let delta = delta.map_err(|error| error.told())?;
         if !matches!(delta, ChatDelta::Prefill { .. } | ChatDelta::Done { .. }) {
             first.get_or_insert_with(millis);
         }

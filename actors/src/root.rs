@@ -30,6 +30,7 @@ use crate::domain::sharing::{By, Reach};
 use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::services::{Services, now};
 use crate::session::SessionActor;
 use crate::session::messages::Ask;
@@ -164,7 +165,7 @@ pub struct SystemRoot {
     fenced_off: HashSet<SessionId>,
     deaths: Vec<(SessionId, Instant)>,
     /// What hung and was mended, for the page.
-    mended: watch::Sender<Option<String>>,
+    mended: watch::Sender<Option<Phrase>>,
     hangs: u32,
     closing: bool,
     guard: Guard,
@@ -187,7 +188,7 @@ impl SystemRoot {
         services: Arc<Services>,
         runtime: Arc<Runtime>,
         (watchdog, sleeping): (Watchdog, Sleeping),
-        mended: watch::Sender<Option<String>>,
+        mended: watch::Sender<Option<Phrase>>,
         guard: Guard,
     ) -> Self {
         Self {
@@ -226,9 +227,9 @@ impl SystemRoot {
 
     fn find_live(&self, session: SessionId) -> Option<Result<LiveSession, NaviError>> {
         if self.closing {
-            return Some(Err(NaviError::new(
+            return Some(Err(NaviError::said(
                 ErrorCode::ShuttingDown,
-                "Navi is shutting down; come back when it is up again",
+                PhraseCode::DownComeBack,
             )));
         }
         let live = self.live.get(&session);
@@ -481,17 +482,17 @@ impl Handler<ReplaceArbiter> for SystemRoot {
         );
         self.hangs += 1;
         metrics::record(|on| on.service.restarted("thread"));
-        self.mended.send_replace(Some(format!(
-            "{} since the start, the last time at {} for over {} s: what ran in {} conversations was interrupted, and can be continued; Navi's log may say more",
-            if self.hangs == 1 {
-                "a part of Navi hung once".to_owned()
-            } else {
-                format!("parts of Navi hung {} times", self.hangs)
-            },
-            now().format("%Y-%m-%d %H:%M:%S UTC"),
-            replace.silent.as_secs(),
-            theirs.len(),
-        )));
+        let code = match self.hangs {
+            1 => PhraseCode::HungOnce,
+            _ => PhraseCode::HungOften,
+        };
+        let params = [
+            ("times", self.hangs.to_string()),
+            ("at", now().format("%Y-%m-%d %H:%M:%S UTC").to_string()),
+            ("seconds", replace.silent.as_secs().to_string()),
+            ("n", theirs.len().to_string()),
+        ];
+        self.mended.send_replace(Some(Phrase::new(code, params)));
         for (session, live) in theirs {
             self.fenced_off.insert(session);
             self.ending.remove(&session);
@@ -552,23 +553,16 @@ impl Handler<StopRoot> for SystemRoot {
 pub fn store_error(error: &StoreError) -> NaviError {
     match error {
         StoreError::SessionNotFound => not_found(),
-        StoreError::Fenced => NaviError::new(
-            ErrorCode::StoreUnavailable,
-            "another process has taken this session over; use that one",
-        ),
+        StoreError::Fenced => {
+            NaviError::said(ErrorCode::StoreUnavailable, PhraseCode::SessionTaken)
+        }
         StoreError::Unavailable(_) | StoreError::Unsettled(_) | StoreError::Corrupt(_) => {
             tracing::error!(%error, "store failed");
-            NaviError::new(
-                ErrorCode::StoreUnavailable,
-                "the database does not answer as it should; see Navi's log and `navi doctor`",
-            )
+            NaviError::said(ErrorCode::StoreUnavailable, PhraseCode::StoreFails)
         }
     }
 }
 
 fn not_found() -> NaviError {
-    NaviError::new(
-        ErrorCode::SessionNotFound,
-        "there is no such session; it may have been deleted",
-    )
+    NaviError::said(ErrorCode::SessionNotFound, PhraseCode::NoSuchSession)
 }

@@ -23,6 +23,7 @@ use crate::protocol::error::NaviError;
 use crate::protocol::ids::{OwnerId, UserId};
 use crate::root::store_error;
 use crate::run::Offers;
+use crate::session::log_moments::LogMoments;
 use crate::store::Store;
 use crate::supervision::Slot;
 use crate::tools::lent::Lending;
@@ -168,6 +169,7 @@ pub struct Services {
     pub compression: CompressionPolicy,
     pub consent: ConsentPolicy,
     pub compressor: Slot<CompressionActor>,
+    pub log_moments: LogMoments,
     /// Models that were found missing and told: once is enough.
     pub told_missing: Arc<Mutex<HashSet<String>>>,
 }

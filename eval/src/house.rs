@@ -222,7 +222,9 @@ fn troubles(backends: &[BackendStatus]) -> String {
         .map(|backend| {
             let name = backend.kind.as_str();
             match &backend.state {
-                BackendState::Down { problem, remedy } => format!("{name}: {problem}; {remedy}"),
+                BackendState::Down {
+                    problem, remedy, ..
+                } => format!("{name}: {problem}; {remedy}"),
                 BackendState::Loading { detail } => format!("{name}: {detail}"),
                 BackendState::Fetching { model, .. } => {
                     format!("{name}: {model} is still being fetched")

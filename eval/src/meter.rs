@@ -183,6 +183,7 @@ mod tests {
             context_window: 512,
             max_output_tokens: None,
             streamed: true,
+            form: None,
         };
         let mut stream = backend.chat(Arc::new(request)).await.unwrap();
         assert_eq!(meter.read().under_way, 1);

@@ -28,6 +28,8 @@ mod m0022_person_limits;
 mod m0023_sandbox_uids;
 mod m0024_invitation_makers;
 mod m0025_used_tokens;
+mod m0026_phrases;
+mod m0027_log_rows;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -69,6 +71,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0023_sandbox_uids::SandboxUids),
             Box::new(m0024_invitation_makers::InvitationMakers),
             Box::new(m0025_used_tokens::UsedTokens),
+            Box::new(m0026_phrases::Phrases),
+            Box::new(m0027_log_rows::LogRows),
         ]
     }
 }

@@ -170,7 +170,7 @@ fn events() -> TableCreateStatement {
         .take()
 }
 
-fn chunks() -> TableCreateStatement {
+pub(crate) fn chunks() -> TableCreateStatement {
     Table::create()
         .table("chunks")
         .col(big_pk_auto("id"))
@@ -260,6 +260,6 @@ pub(crate) fn index(table: &'static str, columns: &[&'static str]) -> IndexCreat
     index
 }
 
-fn unique(table: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
+pub(crate) fn unique(table: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
     index(table, columns).unique().take()
 }

@@ -1,6 +1,7 @@
 //! The certificate of Navi's own TLS: whether it can be used, how long, and for which name.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use navi_actors::protocol::phrase::{CheckName, Phrase, PhraseCode};
 use rustls::client::verify_server_name;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::ParsedCertificate;
@@ -11,7 +12,7 @@ use super::Check;
 use crate::settings::TlsFiles;
 use crate::tls;
 
-const NAME: &str = "certificate";
+const NAME: CheckName = CheckName::Certificate;
 /// Programs that renew certificates do so before.
 const SOON: TimeDelta = TimeDelta::days(14);
 
@@ -19,11 +20,7 @@ const SOON: TimeDelta = TimeDelta::days(14);
 pub(super) fn check(files: &TlsFiles, public: Option<&Url>) -> Check {
     match tls::leaf(files) {
         Ok(certificate) => look(&certificate, files, public, Utc::now()),
-        Err(why) => Check::broken(
-            NAME,
-            why,
-            "NAVI_TLS_CERTIFICATE and NAVI_TLS_KEY name the files, in PEM",
-        ),
+        Err(why) => Check::broken(NAME, Phrase::plain(why), PhraseCode::NameCertificate),
     }
 }
 
@@ -33,8 +30,8 @@ fn look(
     public: Option<&Url>,
     now: DateTime<Utc>,
 ) -> Check {
-    let place = files.certificate.display();
-    let renew = format!("have it renewed: Navi reads {place} again by itself");
+    let place = ("place", files.certificate.display().to_string());
+    let renew = Phrase::new(PhraseCode::RenewCertificate, [place.clone()]);
     let time = |seconds| DateTime::from_timestamp(seconds, 0);
     let lasts = parse_x509_certificate(certificate)
         .ok()
@@ -43,40 +40,31 @@ fn look(
             time(lasts.not_before.timestamp()).zip(time(lasts.not_after.timestamp()))
         });
     let Some((begins, ends)) = lasts else {
-        return Check::broken(
-            NAME,
-            format!("{place} says no time until which it is good"),
-            renew,
-        );
+        let untold = Phrase::new(PhraseCode::CertificateUntold, [place]);
+        return Check::broken(NAME, untold, renew);
     };
-    let until = format!(
-        "{place} is good until {}",
-        ends.format("%Y-%m-%d %H:%M UTC")
-    );
+    let at = |code, time: DateTime<Utc>| {
+        let time = time.format("%Y-%m-%d %H:%M UTC").to_string();
+        Phrase::new(code, [place.clone(), ("at", time)])
+    };
     if now > ends {
-        let detail = format!("{place} ended on {}", ends.format("%Y-%m-%d %H:%M UTC"));
-        return Check::broken(NAME, detail, renew);
+        return Check::broken(NAME, at(PhraseCode::CertificateEnded, ends), renew);
     }
     if now < begins {
-        let detail = format!(
-            "{place} is good from {} on",
-            begins.format("%Y-%m-%d %H:%M UTC")
-        );
-        return Check::broken(
-            NAME,
-            detail,
-            "set the machine's clock, or wait for that day",
-        );
+        let detail = at(PhraseCode::CertificateBegins, begins);
+        return Check::broken(NAME, detail, PhraseCode::SetClockOrWait);
     }
     if let Some(name) = public.and_then(Url::host_str)
         && !is_for(certificate, name)
     {
+        let name = Phrase::plain(name);
         return Check::broken(
             NAME,
-            format!("{until}, and not for {name}, which NAVI_PUBLIC_URL names"),
-            format!("get one for {name}, or name in NAVI_PUBLIC_URL what it is for"),
+            at(PhraseCode::CertificateOther, ends).with("name", name.clone()),
+            Phrase::from(PhraseCode::GetCertificate).with("name", name),
         );
     }
+    let until = at(PhraseCode::CertificateGood, ends);
     if ends - now < SOON {
         return Check::warning(NAME, until, renew);
     }

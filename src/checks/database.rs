@@ -1,19 +1,18 @@
 //! The database: whether it opens, is up to date and is whole.
 
+use navi_actors::protocol::phrase::{CheckName, Phrase, PhraseCode};
 use navi_actors::store::{Location, Store, StoreConfig};
 
 use super::Check;
 
-const NAME: &str = "database";
+const NAME: CheckName = CheckName::Database;
 
 /// Looks without changing anything.
 pub(crate) async fn check(config: &StoreConfig) -> Check {
     let place = match &config.location {
         Location::Sqlite(path) if !path.exists() => {
-            return Check::fine(
-                NAME,
-                format!("{} (made at the first start)", path.display()),
-            );
+            let place = [("place", path.display().to_string())];
+            return Check::fine(NAME, Phrase::new(PhraseCode::MadeAtStart, place));
         }
         Location::Sqlite(path) => path.display().to_string(),
         Location::Postgres(_) => "PostgreSQL".to_owned(),
@@ -23,8 +22,8 @@ pub(crate) async fn check(config: &StoreConfig) -> Check {
         Err(error) => {
             return Check::broken(
                 NAME,
-                error.to_string(),
-                "correct it, then run `navi doctor` again",
+                Phrase::plain(error.to_string()),
+                PhraseCode::CorrectAndLook,
             );
         }
     };
@@ -38,26 +37,26 @@ async fn look(store: &Store, place: &str) -> Check {
     let (migrations, damage) = match (store.migrations().await, store.damage().await) {
         (Ok(migrations), Ok(damage)) => (migrations, damage),
         (Err(error), _) | (_, Err(error)) => {
+            let params = [("place", place.to_owned()), ("error", error.to_string())];
             return Check::broken(
                 NAME,
-                format!("{place}: {error}"),
-                "see that the database runs and that nothing else holds it",
+                Phrase::new(PhraseCode::DatabaseFails, params),
+                PhraseCode::LookAtDatabase,
             );
         }
     };
     if !damage.is_empty() {
+        let params = [("place", place.to_owned()), ("damage", damage.join("; "))];
         return Check::broken(
             NAME,
-            format!("{place} is damaged: {}", damage.join("; ")),
-            "stop Navi and put a backup in its place",
+            Phrase::new(PhraseCode::DatabaseDamaged, params),
+            PhraseCode::PutBackup,
         );
     }
     let pending = migrations.iter().filter(|step| !step.applied).count();
     if pending > 0 {
-        return Check::fine(
-            NAME,
-            format!("{place} ({pending} steps of the schema follow at the next start)"),
-        );
+        let params = [("place", place.to_owned()), ("n", pending.to_string())];
+        return Check::fine(NAME, Phrase::new(PhraseCode::DatabaseAhead, params));
     }
-    Check::fine(NAME, place)
+    Check::fine(NAME, Phrase::plain(place))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use navi_actors::protocol::phrase::{CheckName, Phrase, PhraseCode};
 use navi_actors::protocol::status::BackendStatus;
 use navi_actors::tools::registry::Registry;
 use schemars::JsonSchema;
@@ -26,8 +27,13 @@ pub(crate) async fn look(loaded: Arc<Loaded>, backends: &[BackendStatus]) -> Rep
     let database = database::check(&store_config(&loaded.settings)).await;
     let looking = tokio::task::spawn_blocking(move || here(&loaded));
     let mut checks = looking.await.unwrap_or_else(|error| {
-        let detail = format!("this machine could not be looked at: {error}");
-        vec![Check::broken("machine", detail, "see Navi's log")]
+        let error = [("error", error.to_string())];
+        let failed = Phrase::new(PhraseCode::LookFailed, error);
+        vec![Check::broken(
+            CheckName::Machine,
+            failed,
+            PhraseCode::LookAtLog,
+        )]
     });
     checks.extend([database, models::check(backends)]);
     let level = checks.iter().map(|check| check.level).max();
@@ -68,8 +74,11 @@ fn profiles(settings: &Settings) -> Check {
         return super::profiles(&ids, &found.warnings);
     }
     Check::broken(
-        "profiles",
-        format!("the default profile \"{wanted}\" does not exist"),
-        format!("set NAVI_DEFAULT_PROFILE to one of {}", ids.join(", ")),
+        CheckName::Profiles,
+        Phrase::new(PhraseCode::DefaultUnknown, [("profile", wanted.clone())]),
+        Phrase::new(
+            PhraseCode::SetDefaultProfile,
+            [("profiles", ids.join(", "))],
+        ),
     )
 }

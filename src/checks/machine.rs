@@ -6,10 +6,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use navi_actors::protocol::phrase::{CheckName, Phrase, PhraseCode, Trouble};
 use navi_actors::tools::sandbox::Sandbox;
 use navi_actors::tools::terminal::Allowed;
 
-use super::Check;
+use super::{Check, Level};
 use crate::instance;
 use crate::settings::Settings;
 
@@ -21,16 +22,17 @@ const TOLERATED_SKEW: Duration = Duration::from_secs(60);
 
 /// Whether the data directory can be written, and by its owner alone.
 pub(crate) fn data_directory(dir: &Path) -> Check {
-    const NAME: &str = "data";
-    let shown = dir.display();
+    const NAME: CheckName = CheckName::Data;
+    let shown = dir.display().to_string();
+    let of = |code| Phrase::new(code, [("place", shown.clone())]);
     if !dir.exists() {
-        return Check::fine(NAME, format!("{shown} (made at the first start)"));
+        return Check::fine(NAME, of(PhraseCode::MadeAtStart));
     }
     if let Err(error) = write_probe(dir) {
         return Check::broken(
             NAME,
-            format!("{shown} cannot be written to: {error}"),
-            "correct its permissions, or set NAVI_DATA_DIR to another directory",
+            of(PhraseCode::NotWritable).with("error", Phrase::plain(error.to_string())),
+            PhraseCode::CorrectPermissions,
         );
     }
     #[cfg(unix)]
@@ -38,26 +40,28 @@ pub(crate) fn data_directory(dir: &Path) -> Check {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = fs::metadata(dir).map_or(0, |metadata| metadata.permissions().mode());
         if mode & 0o077 != 0 {
+            let mode = format!("{:03o}", mode & 0o777);
             return Check::warning(
                 NAME,
-                format!("{shown} is open to others (mode {:03o})", mode & 0o777),
-                format!("chmod 700 {shown}"),
+                of(PhraseCode::OpenToOthers).with("mode", Phrase::plain(mode)),
+                of(PhraseCode::UseMode),
             );
         }
     }
-    Check::fine(NAME, shown.to_string())
+    Check::fine(NAME, Phrase::plain(shown))
 }
 
 /// Whether there is room to write.
 pub(crate) fn disk_space(dir: &Path) -> Check {
-    const NAME: &str = "disk";
+    const NAME: CheckName = CheckName::Disk;
     let existing = dir.ancestors().find(|place| place.exists());
     let free = existing.and_then(free_bytes);
-    let remedy = "make room, or set NAVI_DATA_DIR to a larger disk";
+    let remedy = PhraseCode::MakeRoom;
     match free {
-        None => Check::fine(NAME, "free space is not known"),
+        None => Check::fine(NAME, PhraseCode::DiskUnknown),
         Some(free) => {
-            let detail = format!("{} MB free", free / 1_000_000);
+            let megabytes = (free / 1_000_000).to_string();
+            let detail = Phrase::new(PhraseCode::DiskFree, [("megabytes", megabytes)]);
             if free < NO_DISK_BYTES {
                 Check::broken(NAME, detail, remedy)
             } else if free < LITTLE_DISK_BYTES {
@@ -71,32 +75,31 @@ pub(crate) fn disk_space(dir: &Path) -> Check {
 
 /// Whether the address is free, or this very Navi has it.
 pub(crate) fn port(address: SocketAddr, data_dir: &Path) -> Check {
-    const NAME: &str = "port";
+    const NAME: CheckName = CheckName::Port;
     if let Some(running) = instance::running(data_dir) {
-        return Check::fine(
-            NAME,
-            format!("navi runs at {} (process {})", running.url(), running.pid),
-        );
+        let params = [("address", running.url()), ("id", running.pid.to_string())];
+        return Check::fine(NAME, Phrase::new(PhraseCode::PortOwn, params));
     }
+    let of = |code| Phrase::new(code, [("address", address.to_string())]);
     match TcpListener::bind(address) {
-        Ok(_) => Check::fine(NAME, format!("{address} is free")),
+        Ok(_) => Check::fine(NAME, of(PhraseCode::PortFree)),
         Err(error) => Check::broken(
             NAME,
-            format!("{address} cannot be used: {error}"),
-            "stop the program that has it, or set NAVI_BIND to another port",
+            of(PhraseCode::PortTaken).with("error", Phrase::plain(error.to_string())),
+            PhraseCode::AnotherPort,
         ),
     }
 }
 
 /// Whether the clock is plausible, and the disk's agrees with it.
 pub(crate) fn clock(dir: &Path) -> Check {
-    const NAME: &str = "clock";
+    const NAME: CheckName = CheckName::Clock;
     let now = SystemTime::now();
     let since_epoch = now
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
     if since_epoch < OLDEST_SENSIBLE_TIME {
-        return Check::broken(NAME, "it stands before 2025", "set the machine's clock");
+        return Check::broken(NAME, PhraseCode::ClockBefore, PhraseCode::SetClock);
     }
     let skew = write_probe(dir)
         .ok()
@@ -108,54 +111,45 @@ pub(crate) fn clock(dir: &Path) -> Check {
     if skew > TOLERATED_SKEW {
         return Check::warning(
             NAME,
-            format!("the data directory's disk is {} s off", skew.as_secs()),
-            "set the clock of the machine that serves that disk",
+            Phrase::new(
+                PhraseCode::DiskClock,
+                [("seconds", skew.as_secs().to_string())],
+            ),
+            PhraseCode::SetDiskClock,
         );
     }
-    Check::fine(NAME, "plausible")
+    Check::fine(NAME, PhraseCode::ClockPlausible)
 }
 
 /// What holds tools inside their session's directory.
 pub(crate) fn sandbox(settings: &Settings) -> Check {
-    const NAME: &str = "sandbox";
+    const NAME: CheckName = CheckName::Sandbox;
     let terminal = &settings.terminal;
     if terminal.allowed == Allowed::Everything {
-        return Check::warning(
-            NAME,
-            "TERMINAL_ALLOWED_COMMANDS is *: commands run outside it, with Navi's own rights, and each is asked about",
-            "set TERMINAL_ALLOWED_COMMANDS to nothing, or to a list of commands",
-        );
+        return Check::warning(NAME, PhraseCode::FenceWide, PhraseCode::NarrowFence);
     }
     let sandbox = Sandbox::new(terminal.sandbox.clone());
     match sandbox.available() {
         Ok(()) => {
-            let whose = match settings.people.accounts {
-                true => apart(&sandbox),
-                false => String::new(),
-            };
-            Check::fine(NAME, format!("commands are held by {sandbox}{whose}"))
+            let holds = [("holds", sandbox.to_string())];
+            let mut detail = vec![Phrase::new(PhraseCode::CommandsHeld, holds)];
+            detail.extend(settings.people.accounts.then(|| apart(&sandbox)));
+            Check::new(NAME, Level::Fine, detail, None)
         }
-        Err(reason) => {
-            let reason = reason.to_string();
-            let (what, remedy) = reason.split_once("; ").unwrap_or((&reason, ""));
-            Check::warning(NAME, format!("each command is asked about: {what}"), remedy)
-        }
+        Err(Trouble { problem, remedy }) => Check::warning(
+            NAME,
+            Phrase::from(PhraseCode::AskedEach).with("reason", problem.clone()),
+            remedy.clone(),
+        ),
     }
 }
 
 /// What is between the commands of different people.
-fn apart(sandbox: &Sandbox) -> String {
+fn apart(sandbox: &Sandbox) -> Phrase {
     match (&sandbox.uids, &sandbox.user) {
-        (Some(uids), _) => {
-            format!("; each person's run under a user id of their own instead, of {uids}")
-        }
-        (None, Some(user)) => format!(
-            "; those of all people run as {}, each in namespaces of its own: NAVI_SANDBOX_UIDS names no user ids, and none are free",
-            user.name
-        ),
-        (None, None) => {
-            "; those of all people run as Navi's own user, each in namespaces of its own".to_owned()
-        }
+        (Some(uids), _) => Phrase::new(PhraseCode::ApartByUids, [("uids", uids.to_string())]),
+        (None, Some(user)) => Phrase::new(PhraseCode::ApartByUser, [("name", user.name.clone())]),
+        (None, None) => PhraseCode::ApartByNamespaces.into(),
     }
 }
 
@@ -186,7 +180,6 @@ fn free_bytes(_: &Path) -> Option<u64> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use super::super::Level;
     use super::*;
 
     #[test]

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use navi_actors::llm::Backend;
+use navi_actors::protocol::phrase::{CheckName, Phrase, PhraseCode};
 use navi_actors::protocol::status::{BackendKind, BackendState, BackendStatus};
 
-use super::Check;
+use super::{Check, Level};
 
-const NAME: &str = "model";
+const NAME: CheckName = CheckName::Model;
 
 /// Asks every backend at once how it is.
 pub(crate) async fn probe(backends: &[Arc<dyn Backend>]) -> Vec<BackendStatus> {
@@ -35,74 +36,90 @@ pub(crate) fn check(backends: &[BackendStatus]) -> Check {
     if let Some(ready) = ready {
         return answering(ready, backends);
     }
-    let coming = backends.iter().find_map(|backend| match &backend.state {
+    if let Some(coming) = backends.iter().find_map(coming) {
+        return Check::fine(NAME, coming);
+    }
+    let mut problems: Vec<Phrase> = backends.iter().filter_map(problem).collect();
+    let mut troubles = backends
+        .iter()
+        .filter_map(|backend| backend.state.trouble());
+    let remedy = troubles.next().map(|trouble| trouble.remedy);
+    let remedy = remedy.unwrap_or_else(|| PhraseCode::SetBackend.into());
+    if problems.is_empty() {
+        problems.push(PhraseCode::NoBackend.into());
+    }
+    Check::new(NAME, Level::Warning, problems, Some(remedy))
+}
+
+/// What is on its way in a backend.
+fn coming(backend: &BackendStatus) -> Option<Phrase> {
+    match &backend.state {
         BackendState::Fetching {
             model,
             received,
             total,
-        } => Some(format!(
-            "{model} is being fetched ({} of {} MB)",
-            received / 1_000_000,
-            total / 1_000_000
-        )),
-        BackendState::Loading { detail } => Some(detail.clone()),
+        } => {
+            let megabytes = |bytes: &u64| (bytes / 1_000_000).to_string();
+            let params = [
+                ("model", model.clone()),
+                ("received", megabytes(received)),
+                ("total", megabytes(total)),
+            ];
+            Some(Phrase::new(PhraseCode::ModelComing, params))
+        }
+        BackendState::Loading { detail } => Some(Phrase::plain(detail)),
         BackendState::Unknown | BackendState::Ready | BackendState::Down { .. } => None,
-    });
-    if let Some(coming) = coming {
-        return Check::fine(NAME, coming);
     }
-    let problems: Vec<String> = backends.iter().filter_map(problem).collect();
-    let remedy = backends
-        .iter()
-        .find_map(|backend| match &backend.state {
-            BackendState::Down { remedy, .. } => Some(remedy.clone()),
-            _ => None,
-        })
-        .unwrap_or_else(|| "set LLM_BACKEND to auto, or STARTER_MODEL to a model".to_owned());
-    let detail = if problems.is_empty() {
-        "no backend is set up".to_owned()
-    } else {
-        problems.join("; ")
-    };
-    Check::warning(NAME, detail, remedy)
 }
 
 fn answering(ready: &BackendStatus, all: &[BackendStatus]) -> Check {
-    let model = ready.default_model.as_deref().unwrap_or("no default model");
-    let detail = format!("{model} on {} ({})", ready.kind.as_str(), ready.address);
+    let model = match &ready.default_model {
+        Some(name) => Phrase::plain(name),
+        None => PhraseCode::UndefinedModel.into(),
+    };
+    let answers = |code| {
+        let params = [
+            ("backend", ready.kind.as_str().to_owned()),
+            ("address", ready.address.clone()),
+        ];
+        Phrase::new(code, params).with("model", model)
+    };
     let is_demo = ready
         .models
         .iter()
         .any(|info| Some(info.name.as_str()) == ready.default_model.as_deref() && info.demo);
-    if is_demo {
-        let better: Vec<String> = all
-            .iter()
-            .filter(|backend| backend.kind != BackendKind::Starter)
-            .filter_map(problem)
-            .collect();
-        let detail = format!("{detail}: a demo that only chats");
-        return Check::warning(
-            NAME,
-            [vec![detail], better].concat().join("; "),
-            "start Ollama, or run `navi model fetch qwen2.5-1.5b`",
-        );
+    if !is_demo {
+        return Check::fine(NAME, answers(PhraseCode::AnswersModel));
     }
-    Check::fine(NAME, detail)
+    let better = all
+        .iter()
+        .filter(|backend| backend.kind != BackendKind::Starter)
+        .filter_map(problem);
+    let detail = std::iter::once(answers(PhraseCode::AnswersDemo)).chain(better);
+    Check::new(
+        NAME,
+        Level::Warning,
+        detail.collect(),
+        Some(PhraseCode::BetterModel.into()),
+    )
 }
 
-fn problem(backend: &BackendStatus) -> Option<String> {
+fn problem(backend: &BackendStatus) -> Option<Phrase> {
     match &backend.state {
-        BackendState::Down { problem, .. } => Some(problem.clone()),
-        BackendState::Unknown => Some(format!("{} was not asked yet", backend.kind.as_str())),
+        BackendState::Down { .. } => backend.state.trouble().map(|trouble| trouble.problem),
+        BackendState::Unknown => {
+            let name = [("backend", backend.kind.as_str().to_owned())];
+            Some(Phrase::new(PhraseCode::BackendUnasked, name))
+        }
         BackendState::Ready | BackendState::Loading { .. } | BackendState::Fetching { .. } => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use navi_actors::protocol::phrase::Trouble;
     use navi_actors::protocol::status::ModelInfo;
 
-    use super::super::Level;
     use super::*;
 
     fn backend(kind: BackendKind, state: BackendState, demo: bool) -> BackendStatus {
@@ -122,10 +139,10 @@ mod tests {
     }
 
     fn down() -> BackendState {
-        BackendState::Down {
-            problem: "it does not answer".to_owned(),
-            remedy: "start it".to_owned(),
-        }
+        BackendState::down(Trouble::new(
+            Phrase::plain("it does not answer"),
+            Phrase::plain("start it"),
+        ))
     }
 
     #[test]
@@ -150,6 +167,8 @@ mod tests {
             "{}",
             found.detail
         );
+        let codes: Vec<PhraseCode> = found.phrases.detail.iter().map(|it| it.code).collect();
+        assert_eq!(codes, [PhraseCode::AnswersDemo, PhraseCode::Plain]);
         let found = check(&[backend(BackendKind::Ollama, down(), false)]);
         assert_eq!(found.level, Level::Warning);
         assert_eq!(found.remedy.as_deref(), Some("start it"));

@@ -4,6 +4,7 @@ use navi_actors::protocol::command::ClientFrame;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::SessionId;
+use url::form_urlencoded::byte_serialize;
 
 use super::line::Line;
 use super::{Client, ClientError};
@@ -18,6 +19,8 @@ const OUTBOX: usize = 256;
 pub(crate) struct Events {
     line: Line,
     session: SessionId,
+    /// What this program calls itself, where it lends tools there.
+    lender: Option<String>,
     after: Option<u64>,
     epoch: Option<i64>,
     /// Oldest first.
@@ -39,10 +42,19 @@ impl Events {
         Self {
             line: Line::new(client),
             session,
+            lender: None,
             after,
             epoch: None,
             said: Vec::new(),
             unflushed: false,
+        }
+    }
+
+    /// The same for a program that lends tools to the session's runs, as long as this is there.
+    pub(crate) fn lending(self, lender: String) -> Self {
+        Self {
+            lender: Some(lender),
+            ..self
         }
     }
 
@@ -118,6 +130,10 @@ impl Events {
         if let Some(epoch) = self.epoch {
             path.push_str(&format!("&epoch={epoch}"));
         }
+        if let Some(lender) = &self.lender {
+            let lender: String = byte_serialize(lender.as_bytes()).collect();
+            path.push_str(&format!("&lender={lender}"));
+        }
         path
     }
 }
@@ -128,7 +144,7 @@ impl Said {
         match &self.frame {
             ClientFrame::Message(input) => input.client_id.is_some(),
             ClientFrame::Approve { .. } => true,
-            ClientFrame::Stop {}
+            ClientFrame::Stop { .. }
             | ClientFrame::Continue {}
             | ClientFrame::Withdraw { .. }
             | ClientFrame::EditQueued { .. }

@@ -13,17 +13,17 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use navi_actors::domain::demands::Demands;
 use navi_actors::domain::permissions::Action;
-use navi_actors::engine::LentByProgram;
 use navi_actors::feed::Feed;
 use navi_actors::protocol::command::UserInput;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::Envelope;
-use navi_actors::protocol::ids::{CallId, RunId, SessionId};
+use navi_actors::protocol::ids::{CallId, RunId, SessionId, UserId};
 use navi_actors::protocol::import::ImportedMessage;
 use navi_actors::protocol::inspect::RunDetails;
 use navi_actors::protocol::session::RunState;
-use navi_actors::tools::lent::{Offer, TIME_LIMIT};
+use navi_actors::tools::lent::{LentByProgram, Offer, TIME_LIMIT};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -65,6 +65,16 @@ pub(crate) struct Question {
     pub(crate) patience: Duration,
 }
 
+/// What a program says to calls of its own tools.
+#[derive(Debug)]
+pub(crate) struct GoOn<'a> {
+    pub(crate) results: &'a [(CallId, String)],
+    /// Of the answer that comes now.
+    pub(crate) demands: &'a Demands,
+    pub(crate) approvals: Approvals,
+    pub(crate) patience: Duration,
+}
+
 /// A run that is listened to. Dropped before its end, it goes on where its session can be seen,
 /// and is stopped soon where nobody could ever read it.
 pub(crate) struct Answer {
@@ -103,13 +113,11 @@ impl Answer {
             who.grant.check(Action::ChangeFiles)?;
         }
         let found = Found::of(app, who, &question).await?;
-        let known_by = found.known_by;
+        let was_known = found.was_known;
         match Self::begun(app, who, &question, found).await {
-            Err(error) if error.code == ErrorCode::SessionNotFound => {
-                let Some(name) = known_by else {
-                    return Err(error);
-                };
-                app.requests.forget_session(&name);
+            // It was deleted since: the name begins another one.
+            Err(error) if error.code == ErrorCode::SessionNotFound && was_known => {
+                app.requests.forget_names(who.user);
                 let found = Found::of(app, who, &question).await?;
                 Self::begun(app, who, &question, found).await
             }
@@ -162,7 +170,7 @@ impl Answer {
                 (accepted, feed) = send(&client_id).await?;
             }
         }
-        let seen = app.requests.keep(sameness, session, client_id);
+        let seen = app.requests.keep(who.user, sameness, session, client_id);
         let run_id = accepted.run_id;
         let (engine, approvals) = (engine.clone(), question.approvals);
         let view = View::of(engine, run_id, ephemeral, approvals, Begin::AtOnce);
@@ -194,11 +202,15 @@ impl Answer {
     pub(crate) async fn going_on(
         app: &App,
         who: Principal,
-        results: &[(CallId, String)],
-        approvals: Approvals,
-        patience: Duration,
+        go_on: GoOn<'_>,
     ) -> Result<Option<Self>, NaviError> {
         let engine = &app.engine;
+        let GoOn {
+            results,
+            demands,
+            approvals,
+            patience,
+        } = go_on;
         let Some((first, _)) = results.first() else {
             return Ok(None);
         };
@@ -223,6 +235,9 @@ impl Answer {
         let waits = ours.iter().map(|(call, _)| Waits::Call(call.clone()));
         let begin = Begin::Behind(waits.collect());
         let joined = Self::joined(app, who, (session, run_id), approvals, begin).await?;
+        if ours.iter().any(|(call, _)| engine.lent_call_waits(call)) {
+            engine.demand(run_id, demands.clone());
+        }
         for (call, result) in ours {
             engine.answer_lent_call(&call, Ok(result));
         }
@@ -275,6 +290,11 @@ impl Answer {
     pub(crate) fn patient(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
+    }
+
+    /// Who asked.
+    pub(crate) fn by(&self) -> UserId {
+        self.who.user
     }
 
     /// Which of the run's answers this is, counted from none; known when something was told.

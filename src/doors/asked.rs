@@ -2,24 +2,29 @@
 
 mod checks;
 mod conversation;
+mod demanded;
 
 use std::time::Duration;
 
 use actix_web::http::header::{HeaderMap, USER_AGENT};
-use navi_actors::engine::LentByProgram;
-use navi_actors::protocol::chat::ChatMessage;
+use navi_actors::domain::demands::Demands;
+use navi_actors::protocol::chat::{ChatMessage, ReplyForm};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::import::ImportedMessage;
 use navi_actors::protocol::message::{Role, ToolCall};
-use navi_actors::tools::lent::OfferedByProgram;
+use navi_actors::tools::lent::{LentByProgram, OfferedByProgram};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use self::checks::is_tool_name;
 pub(crate) use self::checks::{MAX_NAME_BYTES, MAX_TOOLS, checked};
-pub(super) use self::checks::{check_names, checked_name, sent_file};
+pub(super) use self::checks::{
+    check_names, checked_name, heard, image_data, lacking, sent_file, untaken,
+};
 use self::conversation::{Message, Next, conversation};
-use super::answer::{Answer, Approvals, Place, Question, SentFile};
+pub(super) use self::demanded::{Written, chosen, form, ollama_form};
+use super::answer::{Answer, Approvals, GoOn, Place, Question, SentFile};
 use crate::access::Principal;
 use crate::http::App;
 
@@ -50,6 +55,14 @@ pub(super) struct Asked {
     next: Next,
     lent: LentByProgram,
     pub(super) streamed: bool,
+}
+
+/// What a program lends and demands.
+#[derive(Debug)]
+pub(super) struct Terms {
+    /// Checked ([`checked`]).
+    pub(super) tools: Vec<OfferedByProgram>,
+    pub(super) demands: Demands,
 }
 
 /// How a request is to be answered.
@@ -97,15 +110,13 @@ pub(super) fn profile(app: &App, model: &str) -> Result<Option<String>, NaviErro
 }
 
 impl Asked {
-    /// `tools` are [`checked`].
-    ///
     /// # Errors
     /// The first thing that is wrong.
     pub(super) fn of(
         app: &App,
         model: String,
         said: Vec<Said>,
-        tools: Vec<OfferedByProgram>,
+        Terms { tools, demands }: Terms,
         streamed: bool,
     ) -> Result<Self, NaviError> {
         let profile_id = profile(app, &model)?;
@@ -118,6 +129,8 @@ impl Asked {
             lent: LentByProgram {
                 instructions,
                 tools,
+                demands,
+                ..LentByProgram::default()
             },
             streamed,
         })
@@ -151,7 +164,14 @@ impl Asked {
     /// # Errors
     /// A header that names nothing.
     pub(super) fn is_task_by(&self, headers: &HeaderMap) -> Result<bool, NaviError> {
-        Ok(named(headers, TASK)?.is_some() || self.is_task())
+        let is_task = named(headers, TASK)?.is_some() || self.is_task();
+        // A task has no tools, and this one demands a call.
+        Ok(is_task && self.lent.demands.calls.is_empty())
+    }
+
+    /// What the answer has to be where it is text.
+    pub(super) fn form(&self) -> Option<ReplyForm> {
+        self.lent.demands.form.clone()
     }
 
     /// The run that answers, begun or joined. `hash` is the request's SHA-256.
@@ -197,10 +217,16 @@ impl Asked {
         } else {
             RETRY_PATIENCE
         };
-        if let Next::Results(results) = &self.next
-            && let Some(answer) = Answer::going_on(app, who, results, approvals, patience).await?
-        {
-            return Ok(answer);
+        if let Next::Results(results) = &self.next {
+            let go_on = GoOn {
+                results,
+                demands: &self.lent.demands,
+                approvals,
+                patience,
+            };
+            if let Some(answer) = Answer::going_on(app, who, go_on).await? {
+                return Ok(answer);
+            }
         }
         self.end_open_calls(app, who, &place).await;
         let (history, message) = self.next.into_message(self.history, &place);

@@ -6,14 +6,14 @@
 mod lines;
 mod request;
 
-use actix_web::http::Method;
 use actix_web::http::header::HeaderMap;
+use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::stream;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
 use navi_actors::domain::permissions::Action;
-use navi_actors::protocol::error::NaviError;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::CallId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -81,7 +81,13 @@ pub(crate) fn refusal(error: &ApiError) -> HttpResponse {
 }
 
 fn refused(error: NaviError) -> HttpResponse {
-    refusal(&ApiError(error))
+    let begun = error.code == ErrorCode::RunFailed;
+    let mut response = refusal(&ApiError(error));
+    if begun {
+        // Nothing failed here, and to ask again is to begin again.
+        *response.status_mut() = StatusCode::FAILED_DEPENDENCY;
+    }
+    response
 }
 
 #[utoipa::path(get, path = "/api/version", tag = "ollama",
@@ -170,7 +176,7 @@ fn listed(name: &str) -> Value {
 }
 
 #[utoipa::path(post, path = "/api/chat", tag = "ollama",
-    request_body(content = ref("#/components/schemas/OllamaChatRequest"), description = "As Ollama has it: `model`, `messages`, `tools`, `stream`; the rest is the profile's matter."),
+    request_body(content = ref("#/components/schemas/OllamaChatRequest"), description = "As Ollama has it: `model`, `messages`, `tools`, `format`, `stream`; the rest is the profile's matter."),
     responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", content((Object = "application/json"), ("application/x-ndjson"))), OllamaFailures))]
 pub(crate) async fn chat(
     app: web::Data<App>,
@@ -182,7 +188,7 @@ pub(crate) async fn chat(
 }
 
 #[utoipa::path(post, path = "/api/generate", tag = "ollama",
-    request_body(content = ref("#/components/schemas/OllamaGenerateRequest"), description = "As Ollama has it: `model`, `prompt`, `system`, `images`, `stream`."),
+    request_body(content = ref("#/components/schemas/OllamaGenerateRequest"), description = "As Ollama has it: `model`, `prompt`, `system`, `images`, `format`, `stream`."),
     responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", content((Object = "application/json"), ("application/x-ndjson"))), OllamaFailures))]
 pub(crate) async fn generate(
     app: web::Data<App>,
@@ -228,7 +234,7 @@ async fn answer(
     let asked = match wanted {
         // A client has the model loaded, or let go: there is nothing to do.
         Wanted::Load => return Ok(HttpResponse::Ok().json(lines.loaded())),
-        Wanted::Answer(asked) => asked,
+        Wanted::Answer(asked) => *asked,
     };
     if asked.is_task_by(headers)? {
         return task(app, who, asked, lines).await;
@@ -256,10 +262,10 @@ async fn task(
     lines: Lines,
 ) -> Result<HttpResponse, NaviError> {
     let (streamed, profile_id) = (asked.streamed, asked.profile_id.clone());
-    let asked = asked.into_chat();
+    let (form, asked) = (asked.form(), asked.into_chat());
     let text = app
         .engine
-        .complete(who.user, profile_id.as_deref(), asked)
+        .complete(who.user, profile_id.as_deref(), asked, form)
         .await?;
     if !streamed {
         return Ok(HttpResponse::Ok().json(lines.whole(&text, "", &[], "stop", (0, 0))));
@@ -282,7 +288,8 @@ impl Open {
     /// The last line.
     async fn end(&self, ending: Ending, calls: Vec<CallId>) -> String {
         if !calls.is_empty() {
-            self.app.requests.keep_calls(self.conversation, calls);
+            let by = self.answer.by();
+            self.app.requests.keep_calls(by, self.conversation, calls);
         }
         match reason(ending) {
             Ok(reason) => self.lines.end(reason, self.answer.usage().await),
@@ -340,7 +347,8 @@ async fn whole(mut open: Open) -> HttpResponse {
     } = open.answer.whole().await;
     if !calls.is_empty() {
         let ids = calls.iter().map(|call| call.id.clone()).collect();
-        open.app.requests.keep_calls(open.conversation, ids);
+        let by = open.answer.by();
+        open.app.requests.keep_calls(by, open.conversation, ids);
     }
     let mut response = match reason(ending) {
         Ok(reason) => {

@@ -108,6 +108,10 @@ impl From<&NaviError> for OpenaiError {
 
 /// Nothing was begun yet: a client may try again where that can help.
 pub(super) fn refused(error: NaviError) -> HttpResponse {
+    if error.code == ErrorCode::RunFailed {
+        // The model was asked, and what it said will not do.
+        return failed(&ApiError(error));
+    }
     refusal(&ApiError(error))
 }
 
@@ -148,7 +152,7 @@ fn described(id: &str) -> Value {
     params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "The session that the conversation is in: its id, or a word of the program's own. Without it the request holds the conversation, and no session is left."),
         ("X-Navi-Task" = Option<String>, Header, max_length = 256, description = "A small task beside a conversation, as a title: asked without tools and without a session."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same key again joins the same run.")),
-    request_body(content = ref("#/components/schemas/ChatCompletionRequest"), description = "As OpenAI's Chat Completions have it: `model`, `messages`, `stream`, `stream_options`, `tools`, `tool_choice`; docs/doors.md says what is passed over."),
+    request_body(content = ref("#/components/schemas/ChatCompletionRequest"), description = "As OpenAI's Chat Completions have it: `model`, `messages`, `stream`, `stream_options`, `tools`, `tool_choice`, `response_format`; docs/doors.md says what is passed over."),
     responses((status = 200, description = "The answer in OpenAI's form, in one piece or, with `stream`, as server-sent events.", content((Object = "application/json"), ("text/event-stream"))), OpenaiFailures))]
 pub(crate) async fn completions(
     app: web::Data<App>,
@@ -198,9 +202,9 @@ async fn task(app: &App, who: Principal, asked: Asked) -> Result<HttpResponse, N
         asked.model.clone(),
     );
     let (streamed, profile_id) = (asked.streamed, asked.profile_id.clone());
-    let text = app
-        .engine
-        .complete(who.user, profile_id.as_deref(), asked.into_chat());
+    let form = asked.form();
+    let engine = &app.engine;
+    let text = engine.complete(who.user, profile_id.as_deref(), asked.into_chat(), form);
     let text = text.await?;
     if !streamed {
         return Ok(HttpResponse::Ok().json(chunks.whole(&text, "", Vec::new(), "stop", (0, 0))));

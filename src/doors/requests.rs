@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use navi_actors::protocol::ids::{CallId, SessionId, UserId};
 use navi_actors::tools::lent::Offer;
 
-/// How many are known: the newest.
+/// How many of each kind are known of one person: the newest.
 const KNOWN: usize = 1_024;
 /// How many messages of one person that were not sent yet are lent tools.
 const OFFERS: usize = 64;
@@ -19,9 +19,15 @@ pub(crate) struct Requests(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
+    of: HashMap<UserId, OfPerson>,
+    listening: HashMap<SessionId, usize>,
+}
+
+/// What one person's programs asked: no other's pushes it out.
+#[derive(Debug, Default)]
+struct OfPerson {
     /// The newest last.
     seen: VecDeque<(Sameness, Seen)>,
-    listening: HashMap<SessionId, usize>,
     /// Calls that were handed over in a conversation that begins so; the newest last.
     calls: VecDeque<(Sameness, Vec<CallId>)>,
     /// What is lent to runs that have not begun; the newest last.
@@ -32,7 +38,6 @@ struct State {
 
 #[derive(Debug)]
 struct Offered {
-    by: UserId,
     session: SessionId,
     client_id: String,
     /// Taken back with this.
@@ -69,41 +74,43 @@ pub(super) struct Listening {
 }
 
 impl Requests {
-    /// Where the newest request of this kind led.
-    pub(super) fn find(&self, sameness: &Sameness) -> Option<Seen> {
+    /// Where the person's newest request of this kind led.
+    pub(super) fn find(&self, by: UserId, sameness: &Sameness) -> Option<Seen> {
         let state = self.state();
-        let mut newest = state.seen.iter().rev();
+        let mut newest = state.of.get(&by)?.seen.iter().rev();
         let found = newest.find(|(known, _)| known == sameness);
         found.map(|(_, seen)| seen.clone())
     }
 
-    pub(super) fn keep(&self, sameness: Sameness, session: SessionId, client_id: String) -> Seen {
+    pub(super) fn keep(
+        &self,
+        by: UserId,
+        sameness: Sameness,
+        session: SessionId,
+        client_id: String,
+    ) -> Seen {
         let seen = Seen {
             session,
             client_id,
             delivered: Arc::default(),
         };
         let mut state = self.state();
-        if state.seen.len() == KNOWN {
-            state.seen.pop_front();
-        }
-        state.seen.push_back((sameness, seen.clone()));
+        let known = state.of.entry(by).or_default();
+        push(&mut known.seen, (sameness, seen.clone()));
         seen
     }
 
     /// Calls that were handed over to a client that gives no ids to what came of them.
-    pub(super) fn keep_calls(&self, conversation: Sameness, calls: Vec<CallId>) {
+    pub(super) fn keep_calls(&self, by: UserId, conversation: Sameness, calls: Vec<CallId>) {
         let mut state = self.state();
-        if state.calls.len() == KNOWN {
-            state.calls.pop_front();
-        }
-        state.calls.push_back((conversation, calls));
+        let known = state.of.entry(by).or_default();
+        push(&mut known.calls, (conversation, calls));
     }
 
-    /// Those of all conversations that began so, the oldest first.
-    pub(super) fn find_calls(&self, conversation: &Sameness) -> Vec<Vec<CallId>> {
+    /// Those of all of the person's conversations that began so, the oldest first.
+    pub(super) fn find_calls(&self, by: UserId, conversation: &Sameness) -> Vec<Vec<CallId>> {
         let state = self.state();
-        let known = state.calls.iter();
+        let known = state.of.get(&by).into_iter().flat_map(|it| &it.calls);
         let found = known.filter(|(known, _)| known == conversation);
         found.map(|(_, calls)| calls.clone()).collect()
     }
@@ -118,39 +125,47 @@ impl Requests {
         lend: impl FnOnce(&str) -> Offer,
     ) {
         let mut state = self.state();
-        let offers = &mut state.offers;
+        let offers = &mut state.of.entry(by).or_default().offers;
         // An offer takes back what its message was lent last: the old one goes first.
         offers.retain(|it| (it.session, &it.client_id) != (session, &client_id));
-        if offers.iter().filter(|it| it.by == by).count() >= OFFERS
-            && let Some(oldest) = offers.iter().position(|it| it.by == by)
-        {
-            offers.remove(oldest);
+        if offers.len() >= OFFERS {
+            offers.pop_front();
         }
         let offer = lend(&client_id);
         offers.push_back(Offered {
-            by,
             session,
             client_id,
             _offer: offer,
         });
     }
 
-    /// The session that a name led to, as it was known when it did.
-    pub(super) fn session(&self, name: &Sameness) -> Option<SessionId> {
-        self.state().sessions.get(name).copied()
+    /// The session that a name of the person's led to, as it was known when it did.
+    pub(super) fn session(&self, by: UserId, name: &Sameness) -> Option<SessionId> {
+        self.state().of.get(&by)?.sessions.get(name).copied()
     }
 
-    pub(super) fn keep_session(&self, name: Sameness, session: SessionId) {
+    pub(super) fn keep_session(&self, by: UserId, name: Sameness, session: SessionId) {
         let mut state = self.state();
-        if state.sessions.len() >= KNOWN {
+        let sessions = &mut state.of.entry(by).or_default().sessions;
+        if sessions.len() >= KNOWN {
             // What is looked for again is known again.
-            state.sessions.clear();
+            sessions.clear();
         }
-        state.sessions.insert(name, session);
+        sessions.insert(name, session);
     }
 
-    pub(super) fn forget_session(&self, name: &Sameness) {
-        self.state().sessions.remove(name);
+    /// What the person's names lead to is looked for anew: a session of theirs came back.
+    pub(crate) fn forget_names(&self, by: UserId) {
+        if let Some(known) = self.state().of.get_mut(&by) {
+            known.sessions.clear();
+        }
+    }
+
+    /// The person was removed.
+    pub(crate) fn forget_person(&self, by: UserId) {
+        // Offers end elsewhere, and not while this is held.
+        let forgotten = self.state().of.remove(&by);
+        drop(forgotten);
     }
 
     pub(super) fn listen(&self, session: SessionId) -> Listening {
@@ -170,6 +185,14 @@ impl Requests {
     }
 }
 
+/// Adds to what is known, in place of the oldest where there is as much as there may be.
+fn push<T>(known: &mut VecDeque<T>, new: T) {
+    if known.len() >= KNOWN {
+        known.pop_front();
+    }
+    known.push_back(new);
+}
+
 impl Drop for Listening {
     fn drop(&mut self) {
         let mut state = self.requests.state();
@@ -179,5 +202,43 @@ impl Drop for Listening {
                 state.listening.remove(&self.session);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(n: usize) -> Sameness {
+        let mut some = [0; 32];
+        some[..8].copy_from_slice(&n.to_le_bytes());
+        some
+    }
+
+    #[test]
+    fn what_one_person_asks_pushes_out_nothing_of_anothers() {
+        let requests = Requests::default();
+        let (anna, borys) = (UserId::new(), UserId::new());
+        let session = SessionId::new();
+        requests.keep(anna, some(0), session, "hers".to_owned());
+        requests.keep_calls(anna, some(0), vec![CallId::new()]);
+        requests.keep_session(anna, some(0), session);
+        for n in 0..=KNOWN {
+            requests.keep(borys, some(n), session, "his".to_owned());
+            requests.keep_calls(borys, some(n), vec![CallId::new()]);
+            requests.keep_session(borys, some(n), session);
+        }
+        let knows = |by| {
+            (
+                requests.find(by, &some(0)).is_some(),
+                requests.find_calls(by, &some(0)).len(),
+                requests.session(by, &some(0)).is_some(),
+            )
+        };
+        assert_eq!(knows(anna), (true, 1, true));
+        // His own are bounded.
+        assert_eq!(knows(borys), (false, 0, false));
+        requests.forget_person(anna);
+        assert_eq!(knows(anna), (false, 0, false));
     }
 }

@@ -102,6 +102,8 @@ async fn answer(
     head.extend([
         ("instructions".to_owned(), json!(asked.instructions)),
         ("metadata".to_owned(), json!(asked.metadata)),
+        ("tool_choice".to_owned(), asked.tool_choice.clone()),
+        ("text".to_owned(), json!({"format": asked.format})),
         ("store".to_owned(), json!(asked.stores)),
         ("background".to_owned(), json!(asked.background)),
         (

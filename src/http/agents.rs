@@ -1,7 +1,7 @@
 //! `/agents`: profiles, their files, and tools.
 
 use actix_web::http::Method;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 
 use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -12,6 +12,7 @@ use super::App;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
+use super::gzip;
 use super::openapi::Failures;
 use crate::access::Principal;
 use crate::profiles::edit;
@@ -42,8 +43,12 @@ pub(crate) fn tools_routes() -> Endpoint {
 
 #[utoipa::path(get, path = "/agents/profiles", tag = "agents",
     responses((status = 200, description = "All profiles.", body = ref("#/components/schemas/ProfileList")), Failures))]
-pub(crate) async fn profiles(app: web::Data<App>, _: Principal) -> HttpResponse {
-    HttpResponse::Ok().json(app.engine.profiles())
+pub(crate) async fn profiles(
+    app: web::Data<App>,
+    _: Principal,
+    request: HttpRequest,
+) -> HttpResponse {
+    gzip::json(&request, &app.engine.profiles())
 }
 
 #[utoipa::path(get, path = "/agents/profiles/{id}/file", tag = "agents",

@@ -302,23 +302,35 @@ fn refuse(request: ServiceRequest, error: &ApiError) -> ServiceResponse<BoxBody>
     request.into_response(response)
 }
 
+/// What every answer says.
+const SECURE: [(&str, &str); 4] = [
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+];
+/// What means something for documents alone.
+const SECURE_DOCUMENT: [(&str, &str); 2] = [
+    ("cross-origin-opener-policy", "same-origin"),
+    (
+        "permissions-policy",
+        "camera=(), geolocation=(), microphone=(self), payment=(), usb=()",
+    ),
+];
+
 fn secure(response: &mut ServiceResponse<BoxBody>) {
     let headers = response.headers_mut();
-    for (name, value) in [
-        ("x-content-type-options", "nosniff"),
-        ("x-frame-options", "DENY"),
-        ("referrer-policy", "no-referrer"),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-resource-policy", "same-origin"),
-        (
-            "permissions-policy",
-            "camera=(), geolocation=(), microphone=(self), payment=(), usb=()",
-        ),
-    ] {
-        headers.insert(
-            HeaderName::from_static(name),
-            HeaderValue::from_static(value),
-        );
+    let kind = headers.get(header::CONTENT_TYPE);
+    let is_document = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let of_document = is_document.then_some(SECURE_DOCUMENT).into_iter().flatten();
+    for (name, value) in SECURE.into_iter().chain(of_document) {
+        // What a file says of itself stands.
+        if !headers.contains_key(name) {
+            headers.insert(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
+        }
     }
     // What is stricter than the page stays so.
     if !headers.contains_key(header::CONTENT_SECURITY_POLICY)

@@ -5,10 +5,9 @@ use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
 use navi_actors::domain::input::validate_client_id;
 use navi_actors::domain::permissions::Action;
-use navi_actors::engine::LentByProgram;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::{CallId, RunId};
-use navi_actors::tools::lent::{LentCall, OfferedByProgram};
+use navi_actors::tools::lent::{LentByProgram, LentCall, OfferedByProgram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +17,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::{SessionPath, run_id};
+use super::ws::checked_lender;
 use crate::access::Principal;
 use crate::doors::asked::checked;
 
@@ -32,6 +32,10 @@ pub(crate) struct LentTools {
     pub(crate) client_id: String,
     /// At most 512 KiB of names, descriptions and parameters together.
     pub(crate) tools: Vec<OfferedByProgram>,
+    /// What the program calls itself on its socket (`/ws/sessions/{session_id}?lender=…`): a few
+    /// seconds after the last socket of this name was closed its calls end, and it lends no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lender: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -73,13 +77,21 @@ pub(crate) async fn lend(
     SessionPath(session): SessionPath,
     JsonBody(asked): JsonBody<LentTools>,
 ) -> Result<HttpResponse, ApiError> {
-    let LentTools { client_id, tools } = asked;
+    let LentTools {
+        client_id,
+        tools,
+        lender,
+    } = asked;
     validate_client_id(&client_id)?;
+    let lender = lender.map(checked_lender).transpose()?;
+    let tools = checked(tools)?;
+    app.engine.standing(who.user, session).await?;
+    let gone = lender.map(|name| app.lenders.gone(who.user, session, &name));
     let lent = LentByProgram {
-        tools: checked(tools)?,
+        tools,
+        gone: gone.unwrap_or_default(),
         ..LentByProgram::default()
     };
-    app.engine.standing(who.user, session).await?;
     let lend = |client_id: &str| app.engine.lend(session, client_id, lent);
     app.requests.offer(who.user, session, client_id, lend);
     Ok(HttpResponse::NoContent().finish())

@@ -4,6 +4,7 @@
 //! that make the events' schema): OpenAPI 3.1 takes JSON Schema as it is.
 
 mod characters;
+mod demanded;
 mod limits;
 mod stated;
 
@@ -239,13 +240,12 @@ impl utoipa::IntoResponses for Failures {
 /// The same, in the form that OpenAI's clients read.
 pub(crate) struct OpenaiFailures;
 
+const RUN_FAILED: &str = "The run failed, and is not to be begun again.";
+
 impl utoipa::IntoResponses for OpenaiFailures {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let mut all = failures("OpenaiError");
-        let failed = failure(
-            "OpenaiError",
-            "The run failed, and is not to be begun again.",
-        );
+        let failed = failure("OpenaiError", RUN_FAILED);
         all.insert("424".to_owned(), RefOr::T(failed));
         all
     }
@@ -256,7 +256,10 @@ pub(crate) struct OllamaFailures;
 
 impl utoipa::IntoResponses for OllamaFailures {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        failures("OllamaError")
+        let mut all = failures("OllamaError");
+        let failed = failure("OllamaError", RUN_FAILED);
+        all.insert("424".to_owned(), RefOr::T(failed));
+        all
     }
 }
 

@@ -4,13 +4,14 @@
 //! and the page says how to log in.
 
 use actix_web::http::Method;
-use actix_web::http::header::{self, AcceptEncoding, Encoding, Header as _, HeaderMap};
+use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse, web};
 use navi_actors::protocol::error::ErrorCode;
 use rust_embed::{EmbeddedFile, RustEmbed};
 
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
+use super::gzip;
 
 /// By their paths; all but `index.html` have a hash of the whole page in it.
 #[derive(RustEmbed)]
@@ -24,12 +25,23 @@ struct Files;
 #[include = "*.gz"]
 struct Compressed;
 
-/// What a page of ours may load: our own files. Nothing inline, nothing from elsewhere.
+/// What a page of ours may load: our own files. Nothing inline, nothing from elsewhere. Of what may
+/// be framed there is one file: everything else forbids it itself.
 pub(crate) fn content_security_policy() -> &'static str {
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
-     font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; \
-     form-action 'self'; frame-ancestors 'none'"
+     font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; frame-src 'self'; \
+     base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }
+
+/// The frame in which diagrams are drawn, of sources that a model wrote.
+const DIAGRAM_FRAME: &str = "diagram.html";
+/// Its script. A frame without an origin is another site to a browser.
+const DIAGRAM_SCRIPT: &str = "diagram.js";
+
+/// What that frame may do: run its script, and style what it draws. It has no origin, so no cookie
+/// and no storage, and reaches neither the page nor any network.
+const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; \
+     sandbox allow-scripts; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
 pub(crate) fn index() -> Endpoint {
     endpoint("/")
@@ -84,9 +96,10 @@ fn serve(path: &str, caching: &'static str, request: &HttpRequest) -> HttpRespon
     let Some(file) = Files::get(path) else {
         return ApiError::new(ErrorCode::NotFound, "the page has no such file").response();
     };
-    let compressed = takes_gzip(request).then(|| Compressed::get(&format!("{path}.gz")));
+    let compressed = gzip::is_taken(request).then(|| Compressed::get(&format!("{path}.gz")));
     let compressed = compressed.flatten();
     let is_compressed = compressed.is_some();
+    let name = path.rsplit('/').next();
     let file = compressed.unwrap_or(file);
     let tag = format!("\"{}\"", hex::encode(&file.metadata.sha256_hash()[..16]));
     let fresh = is_fresh(request.headers(), &tag);
@@ -99,6 +112,17 @@ fn serve(path: &str, caching: &'static str, request: &HttpRequest) -> HttpRespon
         .insert_header((header::CACHE_CONTROL, caching))
         .insert_header((header::VARY, "accept-encoding"))
         .insert_header((header::ETAG, tag));
+    match name {
+        Some(DIAGRAM_FRAME) => {
+            response
+                .insert_header((header::CONTENT_SECURITY_POLICY, DIAGRAM_POLICY))
+                .insert_header((header::X_FRAME_OPTIONS, "SAMEORIGIN"));
+        }
+        Some(DIAGRAM_SCRIPT) => {
+            response.insert_header((header::CROSS_ORIGIN_RESOURCE_POLICY, "cross-origin"));
+        }
+        _ => {}
+    }
     if fresh {
         return response.finish();
     }
@@ -106,12 +130,6 @@ fn serve(path: &str, caching: &'static str, request: &HttpRequest) -> HttpRespon
         response.insert_header((header::CONTENT_ENCODING, "gzip"));
     }
     response.content_type(content_type(path)).body(bytes(file))
-}
-
-fn takes_gzip(request: &HttpRequest) -> bool {
-    let accepted = AcceptEncoding::parse(request).ok();
-    let offered = [Encoding::gzip(), Encoding::identity()];
-    accepted.and_then(|accepted| accepted.negotiate(offered.iter())) == Some(Encoding::gzip())
 }
 
 fn bytes(file: EmbeddedFile) -> web::Bytes {

@@ -272,6 +272,7 @@ pub(crate) async fn remove(
     app.access.remove_person(&who, person, visitor).await?;
     app.engine.tell_gone(person, shared).await;
     app.engine.delete_all(person).await?;
+    app.requests.forget_person(person);
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -26,8 +26,9 @@ pub(crate) struct SessionChange {
     /// A run that goes has it from its next iteration on.
     #[serde(default)]
     profile_id: Option<String>,
-    /// One that `GET /api/status` lists, from the next run on; null: the profile's own. A
-    /// subagent whose profile names a model has that one all the same.
+    /// One that `GET /api/status` lists, from the next run on: another one is refused, unless a model
+    /// server that may have it is away. Null: the profile's own. A subagent whose profile names a
+    /// model has that one all the same.
     #[serde(default, deserialize_with = "even_null")]
     model: Option<Option<String>>,
     /// In place of those that it has: at most 10, of 1 to 40 characters.
@@ -198,7 +199,10 @@ pub(crate) async fn restore(
     who: Principal,
     SessionPath(session): SessionPath,
 ) -> Result<HttpResponse, ApiError> {
-    Ok(HttpResponse::Ok().json(app.engine.restore(who.user, session).await?))
+    let restored = app.engine.restore(who.user, session).await?;
+    // It may have a name that a program knows.
+    app.requests.forget_names(who.user);
+    Ok(HttpResponse::Ok().json(restored))
 }
 
 #[utoipa::path(post, path = "/sessions/{session_id}/stop", operation_id = "stop_session", tag = "sessions",

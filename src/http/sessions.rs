@@ -26,7 +26,8 @@ pub(crate) struct NewSessionRequest {
     /// The default profile where absent.
     #[serde(default)]
     pub(crate) profile_id: Option<String>,
-    /// One that `GET /api/status` lists; the profile's where absent.
+    /// One that `GET /api/status` lists: another one is refused, unless a model server that may have
+    /// it is away. The profile's where absent.
     #[serde(default)]
     model: Option<String>,
     /// How much it may do without asking; as the settings have it where absent.

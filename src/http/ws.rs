@@ -15,7 +15,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use actix_web_actors::ws::{CloseCode, CloseReason, WsResponseBuilder};
 use bytestring::ByteString;
 use futures_util::{Stream, StreamExt as _, stream};
-use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::input::{MAX_CLIENT_ID_CHARS, MAX_MESSAGE_JSON_BYTES, validate_client_id};
 use navi_actors::domain::permissions::Action;
 use navi_actors::feed::Feed;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -31,6 +31,7 @@ use super::error::{ApiError, close_reason};
 use super::messages::page_size;
 use super::path::session_id;
 use crate::access::{Hold, Principal};
+use crate::doors::Here;
 
 /// What a page asks for beside its key, and is given: a browser wants one of those it named.
 const PROTOCOL: &str = "navi";
@@ -52,6 +53,9 @@ struct Cursor {
     epoch: Option<String>,
     /// How many messages a `resync` has at the most.
     messages: Option<String>,
+    /// What a program calls itself that lends tools to runs of this session. They are lent as long as
+    /// it has such a socket.
+    lender: Option<String>,
 }
 
 /// How much of a feed is taken before what was taken is written to the socket.
@@ -75,6 +79,7 @@ pub(crate) struct Admission {
     _seat: Seat,
     /// What it was opened with.
     pub(crate) hold: Hold,
+    _lender: Option<Here>,
 }
 
 impl Admission {
@@ -95,6 +100,7 @@ impl Admission {
         Ok(Self {
             _seat: app.tabs.seat(session, sitter)?,
             hold: app.access.hold(who),
+            _lender: None,
         })
     }
 }
@@ -108,9 +114,19 @@ async fn session(
     path: web::Path<String>,
     stream: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let subscription = subscription(&path, request.query_string());
-    let session = subscription.as_ref().ok().map(|it| it.session);
+    let query = request.query_string();
+    let asked = subscription(&path, query).and_then(|asked| Ok((asked, lender(query)?)));
+    let session = asked.as_ref().ok().map(|(asked, _)| asked.session);
     let admission = Admission::new(&app, session, &who)?;
+    let here = asked.as_ref().ok().and_then(|(asked, lender)| {
+        let name = lender.as_deref()?;
+        Some(app.lenders.arrive(who.user, asked.session, name))
+    });
+    let admission = Admission {
+        _lender: here,
+        ..admission
+    };
+    let subscription = asked.map(|(asked, _)| asked);
     let tab = TabActor::new(app.as_ref().clone(), &who, subscription, admission);
     WsResponseBuilder::new(tab, &request, stream)
         .protocols(&[PROTOCOL])
@@ -150,6 +166,7 @@ pub(crate) fn subscription(path: &str, query: &str) -> Result<Subscription, Navi
         after,
         epoch,
         messages,
+        lender: _,
     } = web::Query::<Cursor>::from_query(query)
         .map_err(|_| wrong("after"))?
         .into_inner();
@@ -162,6 +179,30 @@ pub(crate) fn subscription(path: &str, query: &str) -> Result<Subscription, Navi
             .map(|newest| page_size("messages", newest))
             .transpose()?,
     })
+}
+
+/// What a program that lends calls itself.
+///
+/// # Errors
+/// `invalid_field`.
+fn lender(query: &str) -> Result<Option<String>, NaviError> {
+    let cursor = web::Query::<Cursor>::from_query(query);
+    let name = cursor.map(|it| it.into_inner().lender).unwrap_or_default();
+    name.map(checked_lender).transpose()
+}
+
+/// # Errors
+/// `invalid_field`.
+pub(crate) fn checked_lender(name: String) -> Result<String, NaviError> {
+    match validate_client_id(&name) {
+        Ok(()) => Ok(name),
+        Err(_) => Err(NaviError::new(
+            ErrorCode::InvalidField,
+            format!(
+                "lender must have 1 to {MAX_CLIENT_ID_CHARS} characters, and no control character"
+            ),
+        )),
+    }
 }
 
 /// A number of a query; an empty one counts as left out.
@@ -235,5 +276,8 @@ mod tests {
         assert_eq!(code(id, "after=-1"), ErrorCode::InvalidField);
         assert_eq!(code(id, "after=1&after=2"), ErrorCode::InvalidField);
         assert_eq!(code(id, "epoch=x"), ErrorCode::InvalidField);
+        assert_eq!(lender("after=1&lender=a%20b").unwrap().unwrap(), "a b");
+        assert_eq!(lender("after=1").unwrap(), None);
+        assert!(lender("lender=").is_err() && lender("lender=a%0Ab").is_err());
     }
 }

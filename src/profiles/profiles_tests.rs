@@ -58,15 +58,19 @@ impl House {
         let profile = found.profiles.iter().find(|profile| profile.id == id);
         (
             profile.map(|profile| profile.system_prompt.clone()),
-            found.warnings,
+            told(&found.warnings),
         )
     }
+}
+
+fn told(warnings: &[Phrase]) -> Vec<String> {
+    warnings.iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn the_built_in_profiles_are_those_of_the_contract() {
     let found = house(|_| Persona::BuiltIn).files.read();
-    assert_eq!(found.warnings, Vec::<String>::new());
+    assert_eq!(found.warnings, []);
     let seen: Vec<_> = found
         .profiles
         .iter()
@@ -150,7 +154,7 @@ fn a_folder_adds_replaces_and_never_stops_the_start() {
         ("profile odd: there are no tools `fly`, `teleport`", ""),
     ];
     assert_eq!(found.warnings.len(), expected.len(), "{:?}", found.warnings);
-    for (warning, (one, other)) in found.warnings.iter().zip(expected) {
+    for (warning, (one, other)) in told(&found.warnings).iter().zip(expected) {
         assert!(
             warning.contains(one) && warning.contains(other),
             "{warning}"
@@ -268,7 +272,7 @@ fn a_personas_file_goes_by_the_same_rules() {
     let mut house = house(|dir| Persona::File(dir.join("persona.txt")));
     let look = |house: &mut House| {
         let found = house.files.read();
-        (found.persona, found.warnings.join("; "))
+        (found.persona, told(&found.warnings).join("; "))
     };
     let (persona, warning) = look(&mut house);
     assert!(persona.contains("Navi"));

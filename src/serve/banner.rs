@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
+use navi_actors::protocol::phrase::{CheckName, Phrase};
 use navi_actors::protocol::profile::Profile;
 use navi_actors::protocol::status::{BackendState, BackendStatus};
 
@@ -29,7 +30,7 @@ pub(super) async fn print(service: &Service, settings: &Settings) {
         DatabaseSettings::Postgres(_) => "PostgreSQL".to_owned(),
     };
     for check in [
-        Check::fine("database", database),
+        Check::fine(CheckName::Database, Phrase::plain(database)),
         checks::profiles(&names, &service.warnings),
         checks::models(&backends),
         checks::sandbox(settings),

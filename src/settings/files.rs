@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::tools::workspace::{FileAccess, WorkspaceLimits};
 
 use super::read::{self, Reader};
@@ -133,20 +134,15 @@ fn directories(
 }
 
 /// What a person should know of it, one sentence each; the page shows them.
-pub(super) fn warnings(access: &FileAccess) -> Vec<String> {
+pub(super) fn warnings(access: &FileAccess) -> Vec<Phrase> {
     if access.is_everything() {
-        return vec![
-            "FS_ALLOWED_PATHS is *: the filesystem tool may read every file that Navi's account can read, and change them once you allow it; only Navi's own files stay closed"
-                .to_owned(),
-        ];
+        return vec![PhraseCode::AllowedEveryFile.into()];
     }
     let missing = access.allowed.iter().filter(|path| !path.is_dir());
     missing
         .map(|directory| {
-            format!(
-                "FS_ALLOWED_PATHS names {}, which is no directory at the moment",
-                directory.display()
-            )
+            let directory = [("directory", directory.display().to_string())];
+            Phrase::new(PhraseCode::AllowedNoDirectory, directory)
         })
         .collect()
 }

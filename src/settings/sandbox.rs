@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::tools::sandbox::uids::{PersonUids, Uids};
 use navi_actors::tools::sandbox::{Limits, SandboxConfig, Sum, SumLimits, machine_memory};
 use navi_actors::tools::terminal::{Allowed, TerminalConfig};
@@ -84,13 +85,11 @@ fn sum_limits(r: &mut Reader<'_>) -> Option<SumLimits> {
 }
 
 /// What a person should know of it; the page shows them.
-pub(super) fn warnings(terminal: &TerminalConfig) -> Option<String> {
+pub(super) fn warnings(terminal: &TerminalConfig) -> Option<Phrase> {
     let left_out = terminal.allowed.left_out();
     (!left_out.is_empty()).then(|| {
-        format!(
-            "TERMINAL_ALLOWED_COMMANDS names {}, by which any other command could be run: not allowed; leave it out, or lift the fence with *",
-            left_out.join(", ")
-        )
+        let commands = [("commands", left_out.join(", "))];
+        Phrase::new(PhraseCode::LeftOutCommands, commands)
     })
 }
 

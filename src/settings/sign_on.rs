@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use actix_web::http::header::{self, HeaderName};
 use navi_actors::protocol::people::UserRole;
+use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use url::{Host, Url};
 
 use super::keys::{self, Key};
@@ -205,17 +206,14 @@ fn proxy(r: &mut Reader<'_>, people: &PeopleSettings) -> Option<ProxySettings> {
 }
 
 /// What is not wrong enough to stop for.
-pub(super) fn warnings(settings: &SignOnSettings) -> Option<String> {
+pub(super) fn warnings(settings: &SignOnSettings) -> Option<Phrase> {
     let issuer = Url::parse(&settings.provider.as_ref()?.issuer).ok()?;
     let is_near = match issuer.host()? {
         Host::Domain(name) => name == "localhost",
         Host::Ipv4(address) => IpAddr::from(address).is_loopback(),
         Host::Ipv6(address) => IpAddr::from(address).is_loopback(),
     };
-    (issuer.scheme() == "http" && !is_near).then(|| {
-        "NAVI_OIDC_ISSUER is reached without TLS: whoever is on the way can sign in as anybody"
-            .to_owned()
-    })
+    (issuer.scheme() == "http" && !is_near).then(|| PhraseCode::OidcPlain.into())
 }
 
 /// The page's address, with a slash at its end.

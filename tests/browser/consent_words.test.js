@@ -42,7 +42,7 @@ describe('what is asked', () => {
     await tab.send('Покажи');
     await card().getByText('виконати').waitFor();
     const text = await card().innerText();
-    assert.match(text, /виконати cat \{path\} plan\.md[^]*команда[^]*тека робоча тека[^]*час щонайбільше[^]*що перевіряється plan\.md: якщо/);
+    assert.match(text, /виконати …[^]*команда\s+cat \{path\} plan\.md\s+тека робоча тека[^]*час щонайбільше[^]*що перевіряється plan\.md: якщо/);
     assert.doesNotMatch(text, /workspace|at most|what is held|in this conversation/);
     await tab.screenshot('asked-command-uk');
     await answer('deny');

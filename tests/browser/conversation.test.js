@@ -53,6 +53,18 @@ for (const backend of ['ollama', 'openai']) {
       await tab.todo.getByText('buy bread').first().waitFor();
     });
 
+    it('keeps the choice of a language within the list of conversations, in each', async () => {
+      const { tab } = it_has;
+      const choice = tab.page.getByTestId('language');
+      for (const language of ['uk', 'ru', 'en']) {
+        await choice.selectOption(language);
+        await tab.page.locator(`html[lang="${language}"]`).waitFor({ state: 'attached' });
+        const [inner, outer] = [await choice.boundingBox(), await tab.page.locator('.sidebar').boundingBox()];
+        assert.ok(inner.x >= outer.x && inner.x + inner.width <= outer.x + outer.width, `${language}: ${JSON.stringify({ inner, outer })}`);
+        await tab.screenshot(`sidebar-${backend}-${language}`);
+      }
+    });
+
     it('still knows the conversation after a restart', async () => {
       const { navi, tab } = it_has;
       const before = await tab.conversation();

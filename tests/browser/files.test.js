@@ -102,5 +102,13 @@ describe('files of a conversation', () => {
     await read.waitFor();
     await tab.page.getByTestId('mode-button').click();
     await tab.page.getByTestId('outside-text').getByText('what leaves this machine').waitFor();
+    const source = tab.page.getByTestId('outside-source');
+    await source.first().waitFor();
+    const found = await source.allInnerTexts();
+    assert.ok(found.length > 0 && found.every((text) => text.includes('minutes')), found.join());
+    await tab.screenshot('outside-sources');
+    await source.first().getByRole('button').click();
+    await tab.page.getByTestId('mode-panel').waitFor({ state: 'hidden' });
+    await tab.page.waitForFunction(() => document.activeElement?.getAttribute('data-role') !== null && document.activeElement?.classList.contains('found'));
   });
 });

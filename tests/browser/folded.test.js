@@ -1,4 +1,4 @@
-// What is folded away is not allowed: it is unfolded first, by whatever way one answers.
+// What is folded away or further down is not allowed: it is unfolded and read to its end first, by whatever way one answers.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -24,22 +24,36 @@ describe('a question with more than the page shows at once', () => {
     await settled('approve-deny').waitFor();
   }
 
-  /** Unfolded, there is nothing that stands in a window of its own. */
+  /** Presses what reads on until the end is in view, by the keyboard. */
+  async function readOn() {
+    const further = settled('approval-show-all');
+    const end = settled('approve-once');
+    for (;;) {
+      await further.or(end).waitFor();
+      if (await end.count() > 0) return;
+      await further.press('Enter');
+    }
+  }
+
+  /** Unfolded, all of it is in one scroller, and nothing in it has one of its own. */
   async function allShown() {
+    const { top, height } = await card().locator('.approval-scroll').evaluate((box) => ({ top: box.scrollTop + box.clientHeight, height: box.scrollHeight }));
+    assert.ok(top >= height - 2, `${top} of ${height}`);
     for (const part of await card().locator('.approval-code, .diff-scroll').all()) {
       assert.ok(await part.evaluate((box) => box.scrollHeight <= box.clientHeight + 1));
     }
   }
 
-  it('unfolds a long command, and allows it with the next press', async () => {
+  it('unfolds a long command, and allows it once its end was in view', async () => {
     const command = [...LINES.map((line) => `true ${line}`), 'echo pwned'].join('\n');
     await asks(run(command));
     const { page } = it_has.tab;
     assert.equal(await card().getByText('echo pwned').count(), 0);
     await settled('approval-show-all').focus();
     await page.keyboard.press('Enter');
-    await page.keyboard.press('Enter');
-    await settled('approve-once').waitFor();
+    await card().getByText('Read on first').waitFor();
+    for (const decision of ['once', 'always']) assert.equal(await card().getByTestId(`approve-${decision}`).count(), 0);
+    await readOn();
     assert.equal(await card().getByTestId('approval-code').innerText(), command);
     await allShown();
     await it_has.tab.screenshot('unfolded-consent');
@@ -52,7 +66,7 @@ describe('a question with more than the page shows at once', () => {
     await asks(run(`true ${'word '.repeat(2000)}; echo pwned`));
     assert.equal(await card().getByText('echo pwned').count(), 0);
     await card().getByTestId('approval-all').click();
-    await settled('approve-once').waitFor();
+    await readOn();
     assert.match(await card().getByTestId('approval-code').innerText(), /echo pwned$/);
     await allShown();
     await settled('approve-deny').click();
@@ -64,6 +78,9 @@ describe('a question with more than the page shows at once', () => {
       await asks(write('long.txt', LINES));
       assert.equal(await card().locator('.diff-row').filter({ hasText: /line 80$/ }).count(), 0);
       await card().getByTestId(testId).click();
+      // Whoever scrolls there has read it as well.
+      await card().locator('.diff-row').filter({ hasText: /line 80$/ }).waitFor();
+      await card().locator('.approval-scroll').evaluate((box) => box.scrollTo(0, box.scrollHeight));
       await settled('approve-once').waitFor();
       await card().locator('.diff-row').filter({ hasText: /line 80$/ }).waitFor();
       await allShown();
@@ -76,9 +93,35 @@ describe('a question with more than the page shows at once', () => {
   it('asks for the next one anew', async () => {
     await asks(run(LINES.map((line) => `true ${line}`).join('\n')), run(LINES.map((line) => `false ${line}`).join('\n')));
     await settled('approval-show-all').click();
+    await readOn();
     await settled('approve-deny').click();
     await card().getByText('false line 1', { exact: false }).first().waitFor();
     await settled('approval-show-all').waitFor();
     assert.equal(await card().getByTestId('approve-once').count(), 0);
+  });
+
+  it('is in sight however far one scrolled, wide and narrow, and names the address once', async () => {
+    const { model, tab } = it_has;
+    const { page } = tab;
+    await settled('approve-deny').click();
+    await tab.idle();
+    await model.script([{ text: Array.from({ length: 80 }, (_, i) => `Line ${i}.`).join('\n\n') }, { tool_call: { name: 'web_fetch', arguments: { url: 'https://prices.invalid/today' } } }], [{ text: 'Then not.' }]);
+    await tab.send('What does it cost?');
+    await settled('approve-once').waitFor();
+    for (const viewport of [{ width: 1280, height: 800 }, { width: 360, height: 740 }]) {
+      await page.setViewportSize(viewport);
+      await page.getByTestId('conversation').evaluate((log) => log.scrollTo(0, 0));
+      for (const part of [card(), card().getByTestId('approve-once'), card().getByTestId('approve-deny'), tab.composer]) {
+        const { y, height } = await part.boundingBox();
+        assert.ok(y >= 0 && y + height <= viewport.height, `${y} and ${height} of ${viewport.height}`);
+      }
+      assert.ok((await page.getByTestId('conversation').boundingBox()).height > 80, 'the conversation can still be read');
+      assert.equal((await card().innerText()).split('prices.invalid/today').length, 2, await card().innerText());
+      await tab.screenshot(`${viewport.width}-docked-consent`);
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await settled('approve-deny').click();
+    await tab.sees('Then not.');
+    await tab.idle();
   });
 });

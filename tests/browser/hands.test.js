@@ -75,7 +75,7 @@ describe('a task with its hands', () => {
       await asked.getByTestId('approval-time').waitFor();
     }
     assert.match(await tab.page.title(), /^\(1\) Navi asks/);
-    assert.match(await tab.page.getByTestId('announcer').innerText(), /^Navi asks for your consent: /);
+    assert.match(await tab.page.getByTestId('announcer').innerText(), /^Navi asks for your consent: [^`]+$/m);
     assert.equal(await tab.page.evaluate(() => document.activeElement?.id), 'composer');
     assert.equal(await notes(), BEFORE, 'nothing is done before the answer');
     await tab.composer.fill('');
@@ -98,13 +98,16 @@ describe('a task with its hands', () => {
     await tab.page.reload();
     const asked = tab.page.locator('[data-testid="approval"][data-tool="terminal"]');
     await asked.waitFor();
+    // Nobody has anything in hand: the page itself led to the empty field.
+    await tab.page.waitForFunction(() => document.activeElement?.getAttribute('data-tool') === 'terminal');
     assert.equal(await asked.getByTestId('approval-code').first().innerText(), 'sh check.sh');
     assert.equal(await card(tab, 'terminal').getAttribute('data-state'), 'asked');
     await assertLooks(tab, (name) => tab.screenshot(`${name}-consent`));
 
-    await tab.page.getByTestId('asks-show').focus();
-    await tab.page.keyboard.press('Enter');
-    assert.equal(await tab.page.evaluate(() => document.activeElement?.getAttribute('data-tool')), 'terminal');
+    // From where one writes it is one step back.
+    await tab.composer.focus();
+    await tab.page.keyboard.press('Shift+Tab');
+    assert.ok(await asked.evaluate((card) => card.contains(document.activeElement)));
     await tab.page.locator('[data-testid="approve-once"][aria-disabled="false"]').waitFor();
     await tab.page.keyboard.press('y');
     await asked.waitFor({ state: 'detached' });
@@ -204,7 +207,7 @@ describe('a task with its hands', () => {
       { when: 'Let somebody write', steps: [{ text: 'Somebody wrote it.' }] },
     );
     await tab.send('Let somebody write the log.');
-    const asked = tab.page.locator('navi-approval.apart [data-testid="approval"]');
+    const asked = tab.page.getByTestId('asks').getByTestId('approval');
     await asked.getByTestId('approval-subagent').waitFor();
     await asked.getByText('Write a line to log.txt.').waitFor();
     await asked.getByTestId('approve-once').click();

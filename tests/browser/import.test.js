@@ -89,6 +89,13 @@ describe('conversations as files', () => {
     for (const name of ['system', 'tools', 'turns', 'answer', 'free']) await part(name).waitFor();
     assert.match(await part('turns').innerText(), /\d/);
     await assertLooks(tab, (size) => tab.screenshot(`context-${size}`), 'dialog[open]');
+    await page.getByTestId('context-now').click();
+    const next = page.getByTestId('context-next');
+    await next.locator('[data-testid="sent-message"][data-role="system"]').waitFor();
+    await next.locator('[data-testid="sent-message"][data-role="assistant"]').getByText('Two.').first().waitFor();
+    await assertLooks(tab, (size) => tab.screenshot(`context-now-${size}`), 'dialog[open]');
+    await page.getByTestId('context-now').click();
+    await next.waitFor({ state: 'detached' });
     await page.getByTestId('context-sent').click();
     await page.getByTestId('run-panel').waitFor();
     await page.getByTestId('context').waitFor({ state: 'detached' });

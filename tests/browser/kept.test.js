@@ -145,6 +145,25 @@ describe('what is written and not yet sent', () => {
     await tab.idle();
   });
 
+  it('keeps another name of a conversation that is refused in its field', async () => {
+    const { tab } = it_has;
+    await converse(it_has, 'rivers');
+    const before = await tab.page.locator('[aria-current] .session-title').innerText();
+    const refuse = (route) => (route.request().method() === 'PATCH' ? route.fulfill({ status: 400, json: { code: 'invalid_field', message: 'not now' } }) : route.continue());
+    await tab.page.route('**/sessions/*', refuse);
+    await tab.page.locator('.session-link[aria-current]').press('F2');
+    const field = tab.page.getByTestId('rename-input');
+    await field.fill('All rivers');
+    await field.press('Enter');
+    await tab.page.getByTestId('toast').getByText('not now').waitFor();
+    assert.equal(await field.inputValue(), 'All rivers');
+    await tab.page.unroute('**/sessions/*', refuse);
+    await field.press('Enter');
+    await field.waitFor({ state: 'detached' });
+    await tab.page.locator('[aria-current] .session-title').getByText('All rivers').waitFor();
+    assert.notEqual(before, 'All rivers');
+  });
+
   it('takes the cells of a spreadsheet as text, and a picture as a picture', async () => {
     const { tab, window } = it_has;
     await window.context.grantPermissions(['clipboard-read', 'clipboard-write']);

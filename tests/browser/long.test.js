@@ -33,6 +33,41 @@ describe('a long conversation', () => {
     await tab.page.getByTestId('show-earlier').waitFor();
   });
 
+  it('is printed whole, and drawn as before afterwards', async () => {
+    const { tab } = it_has;
+    const before = await drawn();
+    await tab.page.evaluate(() => {
+      window.print = () => {
+        const said = [...document.querySelectorAll('[data-testid="message"][data-role="user"]')].map((message) => message.innerText.split('\n', 1)[0]);
+        window.printed = { first: said[0], messages: document.querySelectorAll('[data-testid="message"]').length };
+      };
+    });
+    await tab.page.keyboard.press('Control+k');
+    await tab.page.getByTestId('palette-input').fill('print');
+    await tab.page.keyboard.press('Enter');
+    await until(() => window.printed !== undefined);
+    assert.deepEqual(await tab.page.evaluate(() => window.printed), { first: 'Turn 1.', messages: TURNS * 2 });
+    await tab.page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    await tab.page.waitForFunction((was) => document.querySelectorAll('[data-testid="message"]').length === was, before);
+
+    // By the browser's own menu, too.
+    await tab.page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    await said(1).waitFor({ state: 'attached' });
+    await tab.page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    await said(1).waitFor({ state: 'detached' });
+    await tab.page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    const bubble = await said(TURNS).evaluate((element) => {
+      const { borderTopWidth } = getComputedStyle(element.closest('.bubble'));
+      return { borderTopWidth, scheme: getComputedStyle(document.documentElement).colorScheme };
+    });
+    assert.deepEqual(bubble, { borderTopWidth: '1px', scheme: 'light' });
+    assert.ok(await tab.page.locator('.foot').isHidden());
+    await tab.page.emulateMedia({ media: null, colorScheme: 'light' });
+    // What was said before is read again when it is wanted.
+    await tab.page.reload();
+    await said(TURNS).waitFor();
+  });
+
   it('goes back as far as one scrolls, and keeps the place', async () => {
     const { tab } = it_has;
     const scroller = tab.page.getByTestId('conversation');
@@ -90,5 +125,25 @@ describe('a long conversation', () => {
     await tab.page.getByTestId('show-later').dispatchEvent('click');
     await tab.page.getByTestId('jump-latest').click();
     await tab.sees('Still here.');
+  });
+
+  it('opens at the very words, however far down an answer they stand', async () => {
+    const { model, tab } = it_has;
+    const { page } = tab;
+    await tab.newSession.click();
+    await model.script([{ text: Array.from({ length: 200 }, (_, n) => `Line ${n} of the report${n === 150 ? ' saw a kingfisher by the **weir**' : ''}.`).join('\n\n') }]);
+    await tab.send('Report.');
+    await tab.sees('Line 199');
+    await tab.idle();
+    await page.getByTestId('session-search').fill('kingfisher weir');
+    await page.locator('[data-testid="search-hit"]', { hasText: 'kingfisher' }).first().click();
+
+    await page.waitForFunction(() => {
+      const log = document.querySelector('[data-testid="conversation"]')?.getBoundingClientRect();
+      const found = [...CSS.highlights.get('found') ?? []].map((range) => range.getBoundingClientRect());
+      return log !== undefined && found.length === 2 && found.every(({ top, bottom }) => top > log.top && bottom < log.bottom);
+    });
+    assert.deepEqual(await page.evaluate(() => [...CSS.highlights.get('found')].map(String)), ['kingfisher', 'weir']);
+    await tab.screenshot('found-words');
   });
 });

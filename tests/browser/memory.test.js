@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 
+import { assertLooks } from './harness/looks.js';
 import { world } from './harness/world.js';
 
 describe('memory', () => {
@@ -45,6 +46,23 @@ describe('memory', () => {
     await tab.page.getByTestId('memory-close').click();
   });
 
+  it('leaves a correction that is refused with its writer', async () => {
+    const { tab } = it_has;
+    await open();
+    const refuse = (route) => (route.request().method() === 'PUT' ? route.fulfill({ status: 413, json: { code: 'memory_full', message: 'the memory holds 500 facts; forget some first' } }) : route.continue());
+    await tab.page.route('**/memory/**', refuse);
+    await fact().getByTestId('fact-edit').click();
+    await fact().getByTestId('fact-input').fill('Oksana');
+    await fact().getByTestId('fact-save').click();
+    await fact().getByTestId('fact-fault').getByText('forget some first').waitFor();
+    assert.equal(await fact().getByTestId('fact-input').inputValue(), 'Oksana');
+    await tab.screenshot('memory-refused');
+    await tab.page.unroute('**/memory/**', refuse);
+    await fact().getByTestId('fact-save').click();
+    await fact().getByTestId('fact-value').getByText('Oksana').waitFor();
+    await tab.page.getByTestId('memory-close').click();
+  });
+
   it('is corrected', async () => {
     const { tab } = it_has;
     await open();
@@ -79,5 +97,39 @@ describe('memory', () => {
     await tab.page.reload();
     await open();
     await tab.page.getByTestId('memory-empty').waitFor();
+  });
+
+  it('is written by hand, stays with its writer where it is refused, and the next conversation has it', async () => {
+    const { model, tab } = it_has;
+    const { page } = tab;
+    const mine = page.locator('[data-testid="fact"][data-key="favourite_tea"]');
+    await page.getByTestId('memory-close').click();
+    await open();
+    await page.getByTestId('memory-add').click();
+    await page.locator('[data-testid="fact-new-category"]:focus').waitFor();
+    await page.getByTestId('fact-new-category').selectOption('preferences');
+    await page.getByTestId('fact-new-name').fill('Favourite tea');
+    await page.getByTestId('fact-new-value').fill('Oolong, without sugar');
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-memory-new`), '[data-testid="memory"]');
+    const refuse = (route) => (route.request().method() === 'PUT' ? route.fulfill({ status: 413, json: { code: 'memory_full', message: 'the memory holds 500 facts; forget some first' } }) : route.continue());
+    await page.route('**/memory/**', refuse);
+    await page.getByTestId('fact-new-value').press('Enter');
+    await page.getByTestId('fault').waitFor();
+    assert.equal(await page.getByTestId('fact-new-value').inputValue(), 'Oolong, without sugar');
+    await page.unroute('**/memory/**', refuse);
+    await page.getByTestId('fact-new-save').click();
+    await mine.getByTestId('fact-value').getByText('Oolong').waitFor();
+    assert.equal(await mine.getAttribute('data-category'), 'preferences');
+    assert.equal(await page.getByTestId('fact-new').count(), 0);
+    await page.locator('[data-testid="memory-add"]:focus').waitFor();
+    await page.getByTestId('memory-close').click();
+
+    await tab.newSession.click();
+    await model.script([{ text: 'Oolong it is.' }]);
+    await tab.send('Make me a tea.');
+    await tab.sees('Oolong it is.');
+    await tab.idle();
+    const calls = await model.runCallsWhere((runs) => JSON.stringify(runs.at(-1)?.body ?? '').includes('Make me a tea.'));
+    assert.ok(JSON.stringify(calls.at(-1).body).includes('Oolong, without sugar'));
   });
 });

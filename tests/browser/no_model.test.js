@@ -30,6 +30,14 @@ describe('without a model server', () => {
     assert.match(await window.first.banner.innerText(), /model/i);
   });
 
+  it('and says it in the language of the page', async () => {
+    const { banner, page } = window.first;
+    await page.getByTestId('language').selectOption('uk');
+    await banner.getByText(/Сервер моделі .* не відповідає: у з’єднанні відмовлено/).waitFor();
+    await banner.getByText(/Запустіть Ollama/).waitFor();
+    await page.getByTestId('language').selectOption('en');
+  });
+
   it('and a message gets an error that says what to do', async () => {
     const tab = window.first;
     await tab.send('Anyone?');

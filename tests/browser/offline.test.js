@@ -46,7 +46,7 @@ describe('the page that a browser kept', () => {
 
   it('is all that it was made of', async () => {
     const names = (await kept()).map((path) => path.split('/').at(-1));
-    for (const name of ['main.js', 'early.js', 'page.css', 'en.js']) assert.ok(names.includes(name), `${name} of ${names}`);
+    for (const name of ['main.js', 'early.js', 'page.css', 'en.js', 'panels.js']) assert.ok(names.includes(name), `${name} of ${names}`);
   });
 
   it('costs no request where Navi answers', async () => {
@@ -98,11 +98,14 @@ describe('the page that a browser kept', () => {
     await tab.page.reload();
     await tab.page.locator('[data-testid="connection"][data-state="lost"]').first().waitFor();
 
-    // Updated while it was away: what was kept is yesterday's.
+    // Updated while it was away: what was kept is yesterday's, and opens all the same.
     proxy.folder = 'fedcba9876543210';
     await navi.start();
     await tab.sees('Back again.');
     const note = tab.page.locator('[data-testid="banner"][data-kind="outdated"]');
+    await note.waitFor();
+    await tab.page.getByTestId('open-memory').click();
+    await tab.page.getByTestId('memory-close').click();
     await note.getByTestId('reload').click();
     await note.waitFor({ state: 'detached' });
     await tab.sees('Back again.');

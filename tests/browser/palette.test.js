@@ -148,6 +148,36 @@ describe('the palette', () => {
     const told = await tab.page.evaluate(() => window.told);
     assert.equal(told.length, 1);
     assert.equal(told[0][1], 'Navi is done.');
+    assert.equal(await tab.page.getByTestId('notify').getAttribute('aria-pressed'), 'true');
+  });
+
+  it('has the worker tell where a page may not, as on a phone, and the list goes on', async () => {
+    const { model, tab } = it_has;
+    await tab.idle();
+    await tab.page.evaluate(() => {
+      window.told = [];
+      window.Notification = class {
+        static permission = 'granted';
+        constructor() { throw new TypeError('Illegal constructor'); }
+      };
+      navigator.serviceWorker.getRegistration = async () => ({ active: {}, showNotification: async (title, said) => { window.told.push([said.body, said.data]); } });
+    });
+    await model.script([{ hold: 'worker' }, { text: 'Ready again.' }]);
+    await tab.send('Once more.');
+    const row = tab.page.locator('[data-testid="session-item"]:has([aria-current])');
+    await tab.page.locator('[data-testid="session-item"][data-state="running"]').waitFor();
+    await model.release('worker');
+    await tab.page.waitForFunction(() => window.told.length > 0);
+    assert.deepEqual(await tab.page.evaluate(() => window.told), [['Navi is done.', new URL(tab.page.url()).hash.split('/').slice(0, 3).join('/')]]);
+    assert.equal(await row.getAttribute('data-state'), 'idle');
+
+    await tab.page.evaluate(() => { navigator.serviceWorker.getRegistration = async () => undefined; });
+    await model.script([{ text: 'And again.' }]);
+    await tab.send('And once more.');
+    await tab.sees('And again.');
+    await tab.idle();
+    await tab.page.locator('[data-testid="session-item"][data-state="running"]').waitFor({ state: 'detached' });
+    assert.equal(await tab.page.locator('[data-testid="notice"][data-code="unreadable_frame"]').count(), 0);
   });
 
   it('says how much came while one reads further up', async () => {
@@ -166,6 +196,28 @@ describe('the palette', () => {
     await tab.page.getByTestId('unread').getByText('1 new message').waitFor();
     await tab.page.getByTestId('jump-latest').click();
     await tab.sees('And more.');
+    await tab.page.getByTestId('unread').waitFor({ state: 'detached' });
+  });
+
+  it('says how many lines came where one answer goes on below', async () => {
+    const { model, tab } = it_has;
+    const paragraphs = (/** @type {string} */ word, count) => Array.from({ length: count }, (_, i) => `${word} ${i}.\n\n`).join('');
+    await model.script([{ text: paragraphs('Before', 30) }, { hold: 'lines' }, { text: `${paragraphs('After', 8)}The end.` }]);
+    await tab.send('Tell me more.');
+    await tab.sees('Before 29.');
+    await tab.page.getByTestId('conversation').evaluate((element) => { element.scrollTop = 0; });
+    await tab.page.getByTestId('jump-latest').waitFor();
+    assert.equal(await tab.page.getByTestId('unread').count(), 0);
+    await model.release('lines');
+    await tab.sees('The end.');
+    await tab.idle();
+    const said = tab.page.getByTestId('unread').getByText(/^\d+ new lines$/);
+    await said.waitFor();
+    const lines = Number.parseInt(await said.innerText(), 10);
+    assert.ok(lines >= 9 && lines <= 30, `${lines}`);
+    assert.match(await tab.page.getByTestId('jump-latest').getAttribute('aria-label'), / new lines$/);
+    await tab.screenshot('new-lines');
+    await tab.page.getByTestId('jump-latest').click();
     await tab.page.getByTestId('unread').waitFor({ state: 'detached' });
   });
 });

@@ -117,7 +117,7 @@ describe('people who sign in', () => {
     const token = (await part(tab, 'token-made').locator('pre').innerText()).trim();
     await assertLooks(tab, (name) => tab.screenshot(`${name}-account-tokens`));
     const row = tab.page.locator('[data-testid="token"][data-name="backup"]');
-    assert.match(await row.innerText(), /read\s*run\s*files\s*memory[^]*good until/);
+    assert.match(await row.innerText(), /read\s*run\s*files\s*memory[^]*valid until/);
     const sessions = (bearer) => fetch(`${address()}sessions`, { headers: { authorization: `Bearer ${bearer}` } });
     assert.equal((await sessions(token)).status, 200);
     await row.getByTestId('token-remove').click();
@@ -188,7 +188,7 @@ describe('people who sign in', () => {
     await part(his, 'sign-in').waitFor();
     await assertLooks(his, (name) => his.screenshot(`${name}-sign-in`));
     await signIn(his, { ...BOHDAN, password: 'not his password' });
-    await told(his, 'Name or password are wrong');
+    await told(his, 'name or the password is wrong');
     await his.screenshot('sign-in-wrong');
     assert.equal(await part(his, 'signin-name').inputValue(), BOHDAN.name);
     assert.equal(await part(his, 'signin-password').inputValue(), '');
@@ -220,7 +220,7 @@ describe('people who sign in', () => {
         await tab.page.keyboard.press('Enter');
         await notice.waitFor({ state: 'detached' });
         await signOut(tab);
-      } else await told(tab, 'recovery code are wrong');
+      } else await told(tab, 'recovery code is wrong');
     }
     await part(tab, 'signin-other').click();
     await signIn(tab, OLENA);
@@ -258,7 +258,7 @@ describe('people who sign in', () => {
     const power = (name, value) => holder(name).locator(`[data-testid="power"][value="${value}"]`);
     const told = (name, text) => holder(name).getByTestId('powers-told').filter({ hasText: text }).waitFor();
     await tab.page.locator(`[data-testid="powers-fixed"][data-name="${OLENA.name}"]`).waitFor();
-    await told(BOHDAN.name, 'nothing of it');
+    await told(BOHDAN.name, 'none of it');
     await holder(BOHDAN.name).locator('summary').click();
     await power(BOHDAN.name, 'terminal').check();
     await told(BOHDAN.name, 'Commands');
@@ -268,7 +268,7 @@ describe('people who sign in', () => {
     await power('All users', 'web_search').check();
     await power(BOHDAN.name, 'web_search').and(tab.page.locator(':checked:disabled')).waitFor();
     await power(BOHDAN.name, 'terminal').uncheck();
-    await told(BOHDAN.name, 'nothing of it');
+    await told(BOHDAN.name, 'none of it');
     await part(tab, 'tab-people').click();
   });
 
@@ -331,7 +331,7 @@ describe('people who sign in', () => {
 
   it('a link that was used says so', async () => {
     await his.page.goto(reset_link);
-    await part(his, 'invitation').getByText('not good any more').waitFor();
+    await part(his, 'invitation').getByText('no longer valid').waitFor();
     await assertLooks(his, (name) => his.screenshot(`${name}-invitation-used`));
     await part(his, 'invitation-leave').click();
     await his.ready();
@@ -346,6 +346,9 @@ describe('people who sign in', () => {
     for (const what of ['signed_in', 'sign_in_failed', 'signed_out', 'password_changed', 'recovery_codes_made', 'token_made', 'token_removed', 'invited', 'joined', 'role_changed', 'powers_granted', 'limits_changed']) {
       assert.ok(found.includes(what), `${what} is not among ${found}`);
     }
+    const said = (await lines.allInnerTexts()).join('\n');
+    for (const words of [BOHDAN.name, 'All users', 'Web search', 'Conversations: 1']) assert.ok(said.includes(words), `“${words}” is not in ${said}`);
+    assert.doesNotMatch(said, /tokens_a_day|web_search|as all/, 'the service’s own names');
     await assertLooks(tab, (name) => tab.screenshot(`${name}-people-record`));
     const [download] = await Promise.all([tab.page.waitForEvent('download'), part(tab, 'record-export').click()]);
     const text = await readFile(await download.path(), 'utf8');

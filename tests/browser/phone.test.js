@@ -7,6 +7,44 @@ import { world } from './harness/world.js';
 
 const PHONE = { width: 390, height: 844 };
 
+describe('the list by touch', () => {
+  const it_has = world({ options: { viewport: PHONE, hasTouch: true, isMobile: true } });
+  const item = (text) => it_has.tab.sessions.filter({ hasText: text });
+
+  async function act(text, action) {
+    const { page } = it_has.tab;
+    await item(text).getByTestId('session-more').tap();
+    await page.locator(`[data-testid="session-action"][data-action="${action}"]`).tap();
+  }
+
+  it('renames and deletes a conversation that is not open', async () => {
+    const { model, tab } = it_has;
+    const { page } = tab;
+    for (const text of ['The first one', 'The second one']) {
+      await model.script([{ text: `Answer to ${text}` }]);
+      await tab.send(text);
+      await tab.sees(`Answer to ${text}`);
+      await tab.idle();
+      await page.getByTestId('drawer-open').tap();
+      if (text === 'The first one') await tab.newSession.tap();
+    }
+
+    await act('The first one', 'rename');
+    await page.locator('[data-testid="rename-input"]:focus').fill('Called anew');
+    await page.keyboard.press('Enter');
+    await item('Called anew').getByTestId('session-more').tap();
+    await tab.screenshot('phone-session-menu');
+    await page.touchscreen.tap(PHONE.width - 5, PHONE.height / 2);
+    await page.getByTestId('session-action').first().waitFor({ state: 'detached' });
+    await page.getByTestId('drawer-open').tap();
+    await act('Called anew', 'delete');
+    await item('Called anew').waitFor({ state: 'detached' });
+    await tab.undo.tap();
+    await item('Called anew').waitFor();
+    await tab.sees('Answer to The second one');
+  });
+});
+
 describe('a keyboard on the screen that lies over the page', () => {
   const it_has = world({ options: { viewport: PHONE, hasTouch: true, isMobile: true } });
 
@@ -15,6 +53,8 @@ describe('a keyboard on the screen that lies over the page', () => {
     Object.defineProperty(visualViewport, 'height', { value: now, configurable: true });
     Object.defineProperty(visualViewport, 'offsetTop', { value: offset, configurable: true });
     visualViewport.dispatchEvent(new Event('resize'));
+    // What moves at once is there with the next frame.
+    return new Promise((drawn) => { requestAnimationFrame(() => requestAnimationFrame(() => drawn())); });
   }, [height, top]);
   const bottom = () => it_has.tab.composer.evaluate((field) => field.closest('form').getBoundingClientRect().bottom);
   const top = () => it_has.tab.page.locator('.page-head').evaluate((head) => head.getBoundingClientRect().top);
@@ -47,5 +87,44 @@ describe('a keyboard on the screen that lies over the page', () => {
     assert.equal(await resized, 2);
     assert.equal(await tab.page.evaluate(() => document.documentElement.style.getPropertyValue('--seen-height')), '');
     assert.equal(await bottom(), before);
+  });
+});
+
+describe('where one writes on a phone', () => {
+  const it_has = world({ options: { viewport: PHONE, hasTouch: true, isMobile: true } });
+
+  /** What of the row under the field is not whole inside of it, and how high the row is. */
+  const row = () => it_has.tab.composer.evaluate((field) => {
+    const form = field.closest('form');
+    const edge = form.getBoundingClientRect();
+    const cut = [...form.querySelectorAll('.composer-row > :not(.off-screen), .modes span')].filter((part) => {
+      const { left, right, width } = part.getBoundingClientRect();
+      return width > 0 && (left < edge.left || right > edge.right || part.scrollWidth > part.clientWidth + 1);
+    });
+    return { cut: cut.map(({ outerHTML }) => outerHTML.slice(0, 80)), height: form.querySelector('.composer-row').getBoundingClientRect().height };
+  });
+
+  it('all buttons stand in one row and within the edge while a run goes, in every language', async () => {
+    const { model, tab, window } = it_has;
+    // As in a browser that writes down what one says: that is one button more.
+    await window.context.addInitScript(() => { globalThis.webkitSpeechRecognition ??= class {}; });
+    await model.script([{ text: 'Going on' }, { hold: 'never' }]);
+    await tab.send('Take your time.');
+    await tab.sees('Going on');
+    for (const language of ['en', 'uk', 'ru']) {
+      await tab.page.evaluate((chosen) => localStorage.setItem('navi.language', chosen), language);
+      await tab.page.reload();
+      await tab.stopButton.waitFor();
+      await tab.page.getByTestId('dictate').waitFor();
+      await tab.composer.fill('Words');
+      await tab.sendButton.waitFor();
+      for (const width of [320, 360, 390]) {
+        await tab.page.setViewportSize({ width, height: 740 });
+        const { cut, height } = await row();
+        assert.deepEqual(cut, [], `${language}, ${width} px`);
+        assert.ok(height < 48, `${language}, ${width} px: ${height} px high`);
+      }
+      await tab.screenshot(`phone-composer-${language}`);
+    }
   });
 });

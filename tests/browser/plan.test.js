@@ -9,9 +9,9 @@ import { world } from './harness/world.js';
 const PLAN = '1. Read the notes | SELF\n2. Write the letter | SELF\n3. Send it | SELF';
 
 /** Answers in which a plan is made; the model waits at the gate before its first step. */
-const planned = (gate) => [
+const planned = (gate, plan = PLAN) => [
   { system: 'You sort a user', streamed: false, steps: [{ text: 'Some work.\nREFLECT: no' }] },
-  { system: 'You write the plan', streamed: false, steps: [{ text: PLAN }] },
+  { system: 'You write the plan', streamed: false, steps: [{ text: plan }] },
   { with_tools: true, steps: [{ text: 'I begin. ' }, { hold: gate }, { tool_call: { name: 'todo', arguments: { action: 'list' } } }] },
 ];
 
@@ -169,5 +169,83 @@ describe('the steps of a plan', () => {
     await navi.start();
     await step(tab, 1).getByTestId('step-skip').click();
     await stand(tab, '3 skipped', '1 skipped', '2 pending');
+  });
+
+  it('stand under each heading once, wherever they are moved', async () => {
+    const { model, tab } = it_has;
+    await tab.newSession.click();
+    await model.script(...planned('headed', '## Gather\n1. Read the notes | SELF\n2. Ask Olha | SELF\n## Write\n3. Write the letter | SELF\n4. Send it | SELF'), { with_tools: true, steps: [{ text: 'Sent.' }] });
+    await tab.send('Write a third letter.');
+    await tab.sees('I begin.');
+    await stand(tab, '1 pending', '2 pending', '3 pending', '4 pending');
+    const headings = () => tab.page.getByTestId('plan-milestone').allInnerTexts();
+    assert.deepEqual(await headings(), ['Gather', 'Write']);
+    await press(tab, 3, 'rewrite');
+    await tab.page.getByTestId('step-input').fill('Write it in English');
+    await tab.page.keyboard.press('Enter');
+    await step(tab, 3).getByText('reworded by you').waitFor();
+    await press(tab, 3, 'up');
+    await stand(tab, '1 pending', '3 pending', '2 pending', '4 pending');
+    assert.deepEqual(await headings(), ['Gather', 'Write']);
+    await press(tab, 3, 'up');
+    await stand(tab, '3 pending', '1 pending', '2 pending', '4 pending');
+    assert.deepEqual(await headings(), ['Gather', 'Write']);
+    for (const order of ['3142', '3412', '4312']) {
+      await press(tab, 4, 'up');
+      await stand(tab, ...[...order].map((number) => `${number} pending`));
+    }
+    assert.equal(new Set(await headings()).size, (await headings()).length);
+  });
+
+  it('take no press that was meant for what stood there before', async () => {
+    const { model, tab, window } = it_has;
+    const other = await window.tabBeside(tab);
+    await stand(other, '4 pending', '3 pending', '1 pending', '2 pending');
+    const { mouse } = tab.page;
+    await unfold(tab, 1);
+    await step(tab, 1).getByTestId('step-skip').hover();
+    await mouse.down();
+    await press(other, 1, 'skip');
+    await stand(tab, '4 pending', '3 pending', '1 skipped', '2 pending');
+    await mouse.up();
+    // What is done after it shows that nothing came of that.
+    await press(other, 2, 'skip');
+    for (const one of [tab, other]) await stand(one, '4 pending', '3 pending', '1 skipped', '2 skipped');
+    assert.equal(await step(tab, 1).getByTestId('step-more').getAttribute('aria-expanded'), 'false');
+    // In the tab where it was asked for the menu stays: it can be taken back there.
+    await step(other, 1).getByTestId('step-restore').click();
+    await stand(tab, '4 pending', '3 pending', '1 pending', '2 skipped');
+
+    await press(tab, 1, 'rewrite');
+    await tab.page.getByTestId('step-input').fill('Words of one');
+    await press(other, 1, 'rewrite');
+    await other.page.getByTestId('step-input').fill('Words of the other');
+    await other.page.keyboard.press('Enter');
+    await step(tab, 1).getByText('Words of the other').waitFor();
+    await tab.page.getByTestId('step-save').click();
+    await tab.page.getByTestId('toast').getByText('This step was changed meanwhile').waitFor();
+    assert.equal(await tab.page.getByTestId('step-input').inputValue(), 'Words of one');
+    await tab.page.getByTestId('step-save').click();
+    for (const one of [tab, other]) await step(one, 1).getByText('Words of one').waitFor();
+    await model.release('headed');
+    await tab.sees('Sent.');
+    await tab.idle();
+  });
+
+  it('can be added where there is none', async () => {
+    const { tab } = it_has;
+    const snapshot = /\/sessions\/[^/?]+\?messages=/;
+    await tab.page.route(snapshot, async (route) => {
+      const response = await route.fetch();
+      const session = await response.json();
+      await route.fulfill({ response, json: { ...session, plan: { ...session.plan, steps: [] }, todo: [] } });
+    });
+    await tab.page.reload();
+    await tab.page.getByTestId('step-add').click();
+    assert.equal(await tab.planSteps.count(), 0);
+    await tab.page.getByTestId('step-add-input').fill('Thank Olha');
+    await tab.page.keyboard.press('Enter');
+    await tab.planSteps.last().getByText('Thank Olha').waitFor();
+    await tab.page.unroute(snapshot);
   });
 });

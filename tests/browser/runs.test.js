@@ -166,6 +166,39 @@ describe('the details of a run', () => {
     await panel().getByTestId('run-close').click();
   });
 
+  it('are listed with what they used, the newest first, and opened from there', async () => {
+    const { model, tab } = it_has;
+    await model.script({ with_tools: true, when: 'And once more', steps: [{ text: 'Still nothing.' }] });
+    await tab.send('And once more.');
+    await tab.sees('Still nothing.');
+    await tab.idle();
+    const listed = tab.page.getByTestId('runs-run');
+    const list = async () => {
+      await tab.page.keyboard.press('Control+k');
+      await tab.page.getByTestId('palette-input').fill('Runs and what');
+      await tab.page.keyboard.press('Enter');
+      await listed.nth(1).waitFor();
+    };
+    await list();
+    assert.deepEqual(await listed.getByTestId('runs-open').allInnerTexts(), ['And once more.', REQUEST], 'those of subagents stand under theirs');
+    for (const text of await listed.allInnerTexts()) assert.match(text, /completed · .*\d.* read, .*\d.* written/);
+    assert.match(await tab.page.getByTestId('runs-spent').innerText(), /^\d.* read, .*\d.* written · €\d/);
+    await assertLooks(tab, (look) => tab.screenshot(`${look}-runs`), 'dialog .panel-page');
+    const id = await listed.last().getAttribute('data-run-id');
+    await listed.last().getByTestId('runs-open').click();
+    await panel().waitFor();
+    assert.equal(await panel().getAttribute('data-run-id'), id);
+    await panel().getByTestId('run-close').click();
+
+    await tab.page.route(/\/runs$/, (route) => route.abort(), { times: 1 });
+    await tab.page.keyboard.press('Control+k');
+    await tab.page.getByTestId('palette-input').fill('Runs and what');
+    await tab.page.keyboard.press('Enter');
+    await tab.page.getByTestId('runs-retry').click();
+    await listed.nth(1).waitFor();
+    await tab.page.getByTestId('runs-close').click();
+  });
+
   it('have words in every language', async () => {
     const { tab } = it_has;
     for (const [language, title] of [['uk', 'Подробиці запуску'], ['ru', 'Подробности запуска'], ['en', 'Details of the run']]) {

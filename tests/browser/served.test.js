@@ -99,6 +99,14 @@ describe('a visit', () => {
     const note = tab.page.locator('[data-testid="banner"][data-kind="outdated"]');
     await note.waitFor();
     await tab.composer.fill('Half of a thought');
+    // What was not loaded yet is gone with the old folder.
+    await tab.page.route('**/panels.js*', (route) => route.abort());
+    await tab.page.getByTestId('open-memory').click();
+    const toast = tab.page.getByTestId('toast');
+    await toast.getByText('Navi was updated').waitFor();
+    await toast.getByRole('button', { name: 'Reload' }).waitFor();
+    assert.equal(await tab.page.getByText('Navi does not answer').count(), 0);
+    await tab.page.unroute('**/panels.js*');
 
     await tab.page.unroute(`${origin}/`);
     await note.getByTestId('reload').click();

@@ -22,8 +22,8 @@ describe('the session list', () => {
   const item = (text) => it_has.tab.sessions.filter({ hasText: text });
 
   async function act(text, name) {
-    await item(text).hover();
-    await item(text).getByRole('button', { name }).click();
+    await item(text).getByTestId('session-more').click();
+    await it_has.tab.page.getByRole('menuitem', { name }).click();
   }
 
   const texts = () => it_has.tab.sessions.allInnerTexts();
@@ -133,7 +133,6 @@ describe('the session list', () => {
     await fold.getByText('Third').click();
     await tab.sees('Answer to Question two');
     await page.getByTestId('archived-badge').waitFor();
-    await item('Third').hover();
     await assertLooks(tab, (size) => tab.screenshot(`archived-${size}`));
     await model.script([{ text: 'Good to hear from you.' }]);
     await tab.send('Are you there?');
@@ -145,7 +144,6 @@ describe('the session list', () => {
     await other.page.close();
 
     await act('Third', /^archive/i);
-    await item('Third').getByRole('button', { name: /^bring back/i }).waitFor({ state: 'attached' });
     await page.getByTestId('session-search').fill('good to hear');
     await page.getByTestId('search-hit').filter({ hasText: 'archived' }).waitFor();
     await page.getByTestId('session-search').fill('');
@@ -157,12 +155,9 @@ describe('the session list', () => {
   it('files a session under tags, and shows those that have one', async () => {
     const { tab } = it_has;
     const { page } = tab;
-    await item('Third').click();
-    await tab.sees('Good to hear from you.');
-    await page.keyboard.press('ControlOrMeta+k');
-    await page.getByTestId('palette-input').fill('tags of this');
-    await page.locator('[data-testid="palette-option"][aria-selected="true"]').filter({ hasText: 'Tags of this' }).waitFor();
-    await page.keyboard.press('Enter');
+    await item('Question one').click();
+    await tab.sees('Answer to Question one');
+    await act('Third', 'Tags');
     for (const tag of ['trips', 'Карпати']) {
       await page.getByTestId('tag-new').fill(tag);
       await page.keyboard.press('Enter');
@@ -180,6 +175,41 @@ describe('the session list', () => {
     await tab.ready();
     await item('Question one').waitFor();
     await item('Third').getByText('trips, Карпати').waitFor();
+  });
+
+  it('hands out one that is not open as a file', async () => {
+    const { page } = it_has.tab;
+    const [saved] = await Promise.all([page.waitForEvent('download'), act('Third', /markdown/i)]);
+    assert.match(saved.suggestedFilename(), /^Third.*\.md$/i);
+  });
+
+  it('marks what went wrong until one has looked at it, in every tab', async () => {
+    const { model, tab, window } = it_has;
+    const { page } = tab;
+    const other = await window.tabBeside(tab);
+    const mark = (one) => one.sessions.filter({ hasText: 'It goes wrong' }).locator('.state-dot.failed');
+    await tab.newSession.click();
+    await model.script([{ text: 'Half of it' }, { hold: 'leave' }, { error: 'the model fell over' }]);
+    await tab.send('It goes wrong');
+    await tab.sees('Half of it');
+    await item('Question one').click();
+    await tab.sees('Answer to Question one');
+    await model.release('leave');
+    await mark(tab).waitFor();
+    await mark(other).waitFor();
+
+    await item('It goes wrong').click();
+    await tab.errorCard.waitFor();
+    await mark(tab).waitFor({ state: 'detached' });
+    await mark(other).waitFor({ state: 'detached' });
+    assert.match(await item('It goes wrong').locator('a').getAttribute('title'), /failed/);
+    await item('Question one').click();
+    await tab.sees('Answer to Question one');
+    await page.reload();
+    await tab.ready();
+    await item('It goes wrong').waitFor();
+    assert.equal(await mark(tab).count(), 0);
+    await other.page.close();
   });
 
   it('tells every tab', async () => {

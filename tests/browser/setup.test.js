@@ -133,4 +133,13 @@ describe('how Navi is set up', () => {
     await page.waitForFunction(() => document.querySelectorAll('[data-testid="setting"]').length === 1);
     assert.equal(await part('setting').getAttribute('data-key'), 'ollama.num_ctx');
   });
+
+  it('tells what the doctor finds in the language of the page', async () => {
+    const { tab } = it_has;
+    await part('tab-diagnostics').click();
+    const check = (name) => tab.page.locator(`[data-testid="check"][data-check="${name}"]`);
+    await check('data').filter({ hasText: 'тека даних' }).waitFor();
+    await check('port').filter({ hasText: 'Navi працює за адресою' }).waitFor();
+    await tab.screenshot('setup-diagnostics-uk');
+  });
 });

@@ -232,7 +232,7 @@ describe('sign-on by a provider', () => {
     assert.equal(await part(tab, 'account-name').innerText(), 'vira');
     await close(tab, 'account');
     await tab.page.goto(link);
-    await part(tab, 'invitation').getByText('not good any more').waitFor();
+    await part(tab, 'invitation').getByText('no longer valid').waitFor();
     await context.close();
   });
 

@@ -32,6 +32,25 @@ describe('stop', () => {
     await tab.idle();
   });
 
+  it('leaves waiting what waits, until one says so', async () => {
+    const { model, tab } = it_has;
+    await model.script([{ text: 'A long tale begins' }, { hold: 'never' }], [{ text: 'That was the next one.' }]);
+    await tab.send('Tell a tale.');
+    await tab.sees('A long tale begins');
+    await tab.send('Then the next one.');
+    await tab.page.getByTestId('queued-message').waitFor();
+    await tab.stopButton.click();
+    await tab.page.getByTestId('queue-held').waitFor();
+    await tab.page.reload();
+    await tab.page.getByTestId('queue-held').waitFor();
+    assert.equal(await tab.page.getByTestId('queued-message').count(), 1);
+
+    await tab.page.getByTestId('queue-go-on').click();
+    await tab.sees('That was the next one.');
+    await tab.idle();
+    assert.equal(await tab.page.getByTestId('queued-message').count(), 0);
+  });
+
   it('leaves the session ready for the next message', async () => {
     const { model, tab } = it_has;
     await model.script([{ text: 'Still here.' }]);

@@ -56,6 +56,33 @@ describe('a service that hangs', () => {
   });
 });
 
+describe('while the service is silent', () => {
+  const it_has = world();
+
+  it('nothing says that it works: the answer does not blink, and what is sent waits', async () => {
+    const { model, navi, tab } = it_has;
+    const beat = () => tab.page.locator('.prose.streaming > :last-child').evaluate((last) => getComputedStyle(last, '::after').animationName);
+    await model.script([{ text: 'Half of it' }, { hold: 'rest' }, { text: ' and all of it.' }]);
+    await tab.send('Say it slowly');
+    await tab.sees('Half of it');
+    assert.equal(await beat(), 'breathe');
+
+    navi.freeze();
+    await tab.send('And then?');
+    await connection(tab, 'silent').waitFor();
+    assert.equal(await beat(), 'none');
+    await tab.page.getByTestId('pending-message').getByText('Goes out as soon as Navi answers again').waitFor();
+    await tab.page.locator('.service').getByText('Navi is not answering').waitFor();
+    await tab.screenshot('silent-in-the-middle');
+
+    navi.thaw();
+    await model.script([{ text: 'Then nothing.' }]);
+    await model.release('rest');
+    await tab.sees('Then nothing.');
+    await tab.idle();
+  });
+});
+
 describe('trouble on the way to the page', () => {
   const it_has = world();
   const notice = (tab) => tab.page.locator('[data-testid="notice"][data-code="unreadable_frame"]');

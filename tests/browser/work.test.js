@@ -62,7 +62,7 @@ describe('the work of a run', () => {
       await heads().nth(had).waitFor();
       assert.equal(await cards().count(), 1);
       assert.equal(await cards().getAttribute('data-state'), 'exited');
-      assert.match(await heads().nth(had).innerText(), /read report\.md · ran exit 3 · 1 failed/);
+      assert.match(await heads().nth(had).innerText(), /read report\.md · 2 failed/);
     }
   });
 
@@ -77,6 +77,27 @@ describe('the work of a run', () => {
     assert.equal(await cards().count(), shown + 2);
     await cards().getByText('Read report.md').waitFor();
     await cards().getByText('Wrote two.md').waitFor();
+  });
+});
+
+describe('work that a person did not allow', () => {
+  const it_has = world({ settings: { NAVI_CONSENT_MODE: 'ask' } });
+
+  it('a stretch with a no says so, and no failure, after a reload too', async () => {
+    const { model, tab } = it_has;
+    await model.script([call('filesystem', { action: 'list' }), run('rm -r everything')], [{ text: 'Then not.' }]);
+    await tab.send('Tidy up.');
+    await tab.page.getByTestId('approval').waitFor();
+    await tab.page.getByTestId('approve-deny').click();
+    await tab.sees('Then not.');
+    await tab.idle();
+    for (const again of [false, true]) {
+      if (again) await tab.page.reload();
+      const head = tab.page.getByTestId('work');
+      await head.waitFor();
+      assert.match(await head.innerText(), /looked through the workspace · 1 not allowed$/);
+      assert.doesNotMatch(await head.innerText(), /failed/);
+    }
   });
 });
 
@@ -122,6 +143,38 @@ describe('the files that Navi made', () => {
     await text().getByText('print(1 + 1)').waitFor();
     await tab.page.getByTestId('file-view-close').click();
     await text().waitFor({ state: 'detached' });
+  });
+
+  it('stand at the end of an answer that wrote one, or had one written, until that is undone', async () => {
+    const { model, tab } = it_has;
+    const chips = () => tab.answers.last().getByTestId('made-file');
+    await model.script([call('filesystem', { action: 'write', path: 'one.md', content: 'One.\n' })], [{ text: 'One is there.' }]);
+    await tab.send('Make one.');
+    await tab.sees('One is there.');
+    await tab.idle();
+    await chips().first().waitFor();
+    assert.deepEqual(await chips().allInnerTexts(), ['one.md']);
+    await model.script(
+      { when: 'Have two made', steps: [call('spawn_agent', { task: 'Make two.' })] },
+      { when: 'Make two.', steps: [call('filesystem', { action: 'write', path: 'two.md', content: 'Two.\n' })] },
+      { when: 'Make two.', steps: [{ text: 'Done.' }] },
+      { when: 'Have two made', steps: [{ text: 'Two is there.' }] },
+    );
+    await tab.send('Have two made.');
+    await tab.answers.last().getByText('Two is there.').waitFor();
+    await tab.idle();
+    await chips().first().waitFor();
+    assert.deepEqual(await chips().allInnerTexts(), ['two.md']);
+    await tab.screenshot('made-files');
+    await tab.page.reload();
+    await chips().first().waitFor();
+    await chips().first().click();
+    await text().getByText('Two.').waitFor();
+    await tab.page.getByTestId('file-view-close').click();
+    await tab.page.getByTestId('open-files').click();
+    await tab.page.locator('[data-testid="change"]', { hasText: 'two.md' }).getByTestId('undo-change').click();
+    await chips().first().waitFor({ state: 'detached' });
+    await tab.page.keyboard.press('Escape');
   });
 
   it('stand in the workspace, folder by folder', async () => {

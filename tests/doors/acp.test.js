@@ -213,6 +213,21 @@ describe('an editor, by the library for JavaScript', () => {
     await editor.close();
   });
 
+  it('dies in the middle of a call: the call ends, and the run goes on without it', async () => {
+    await model.script([call('editor_terminal', { command: 'sleep', args: ['infinity'] })], [{ text: 'The editor has gone.' }]);
+    const editor = await open(lender(new Map(), new Promise(() => {})));
+    const session = await editor.begin();
+    editor.prompt('Wait.').catch(() => {});
+    await editor.until(({ served }) => served.includes('terminal/wait_for_exit'));
+    editor.bridge.child.kill('SIGKILL');
+    await editor.bridge.exited;
+    await model.runCallsWhere((runs) => /the program that lent this tool has ended/.test(JSON.stringify(runs.at(-1).body.messages)));
+    const other = await open();
+    await other.load(session);
+    await other.update('agent_message_chunk', ({ content }) => content.text.includes('The editor has gone.'));
+    await other.close();
+  });
+
   it('stops in mid-answer, and while it asks', async () => {
     await model.script([{ text: 'On and on' }, { hold: 'for ever' }]);
     const stopped = withResolvers();

@@ -13,6 +13,9 @@ from schemathesis.openapi.checks import IgnoredAuth, RejectedPositiveData
 NAMES = {"model": "navi", "profile_id": "secretary"}
 """What a body may name, and one of each that there is: with any other name it gets no further."""
 
+MODEL = "fake:latest"
+"""The model that a session may have."""
+
 RIGHTLY_REFUSED = [
     ("PUT /agents/profiles/{id}/file", "", "a profile is TOML, which no schema of a text describes"),
     ("POST /sessions/import", "a result must name a call", "no schema compares two messages"),
@@ -26,6 +29,11 @@ RIGHTLY_REFUSED = [
     ("/v1/chat/completions", "the message is empty", "nor what the last one has"),
     ("/v1/chat/completions", "a result must name a call", "no schema compares two messages"),
     ("/v1/chat/completions", "have the same id", "nor two calls by a part of them"),
+    ("/v1/chat/completions", "demanded", "no schema makes the model say what it should"),
+    ("/api/chat", "demanded", "nor here"),
+    ("/api/generate", "demanded", "nor here"),
+    ("/v1/chat/completions", "in tools has this name", "no schema compares two names"),
+    ("/v1/responses", "in tools has this name", "no schema compares two names"),
     ("/v1/responses", "messages must end with", "no schema says what the last of a list is"),
     ("/v1/responses", "the message is empty", "nor what the last one has"),
     ("/v1/responses", "a result must name a call", "no schema compares two messages"),
@@ -78,6 +86,8 @@ def before_call(context, case, kwargs):
         for field, name in NAMES.items():
             if isinstance(case.body.get(field), str):
                 case.body[field] = name
+        if "/sessions" in case.operation.label and isinstance(case.body.get("model"), str):
+            case.body["model"] = MODEL
 
 
 @schemathesis.hook

@@ -108,6 +108,33 @@ async fn stop_over_rest_is_the_same_stop() {
 }
 
 #[tokio::test]
+async fn what_a_stop_held_back_waits_after_a_crash_too() {
+    let (model, server) = talking();
+    model.script(vec![Step::text("half"), Step::Silence]);
+    let (session, mut tab) = begin(&server).await;
+    tab.next_of("stream_delta").await;
+    tab.send(&json!({"type": "message", "content": "and then this"}))
+        .await;
+    tab.next_of("message_accepted").await;
+    tab.send(&json!({"type": "stop", "hold": true})).await;
+    tab.next_of("stream_stopped").await;
+    let server = server.crash_and_restart();
+    let path = format!("/sessions/{session}");
+    let snapshot = server.get(&path).await;
+    assert_eq!(snapshot["queue"][0]["content"], "and then this");
+    assert_eq!(snapshot["run"], json!(null));
+
+    model.script(vec![Step::text("done")]);
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "continue"})).await;
+    let answer = tab.next_of("stream_end").await;
+    assert_eq!(answer["content"], "done");
+    let snapshot = server.get(&path).await;
+    assert_eq!(snapshot["queue"], json!([]));
+    assert_eq!(snapshot["messages"][2]["content"], "and then this");
+}
+
+#[tokio::test]
 async fn stop_while_a_run_still_looks_for_a_backend() {
     // It takes the connection and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

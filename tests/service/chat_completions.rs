@@ -380,6 +380,47 @@ async fn a_name_whose_session_was_deleted_leads_to_a_new_one() {
 }
 
 #[tokio::test]
+async fn a_session_that_comes_back_has_its_name_again_unless_another_one_has_it() {
+    let (_model, server) = talking();
+    let asks = async |name: &str| -> String {
+        let response = ask(&server, &said("Hello."), &[("x-navi-session", name)]).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let session = &response.headers()["x-navi-session"];
+        session.to_str().unwrap().to_owned()
+    };
+    let does = async |method: Method, path: &str| {
+        let (status, said) = server.call(method, path, None).await;
+        assert!(status.is_success(), "{said}");
+    };
+    let delete = async |id: &str| does(Method::DELETE, &format!("/sessions/{id}")).await;
+    let restore = async |id: &str| does(Method::POST, &format!("/sessions/{id}/restore")).await;
+
+    let first = asks("trips").await;
+    delete(&first).await;
+    restore(&first).await;
+    assert_eq!(asks("trips").await, first, "nothing was begun meanwhile");
+    delete(&first).await;
+    let second = asks("trips").await;
+    assert_ne!(second, first);
+    restore(&first).await;
+    assert_eq!(asks("trips").await, second, "the name is taken");
+    delete(&second).await;
+    assert_eq!(asks("trips").await, first, "it is free again");
+    // By its own id it is always the same.
+    delete(&first).await;
+    let other = asks(&first).await;
+    assert_ne!(other, first);
+    restore(&first).await;
+    assert_eq!(asks(&first).await, first);
+    // So it is for a process that was never told.
+    restore(&second).await;
+    let newest = asks("trips").await;
+    let server = server.crash_and_restart();
+    let response = ask(&server, &said("Hello."), &[("x-navi-session", "trips")]).await;
+    assert_eq!(response.headers()["x-navi-session"], *newest);
+}
+
+#[tokio::test]
 async fn a_request_that_comes_again_joins_the_run_that_goes() {
     let (model, server) = talking();
     model.script(vec![

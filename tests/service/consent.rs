@@ -173,6 +173,8 @@ async fn what_is_always_denied_is_refused_unasked_until_the_rule_is_taken_back()
         (&rule["decision"], &rule["words"]),
         (&json!("deny"), &words)
     );
+    let covers = &request["request"]["phrases"]["always"];
+    assert_eq!(&rule["phrase"], covers, "{rule}");
 
     // In another conversation too, whatever its mode.
     let session = server.new_session().await;
@@ -201,6 +203,8 @@ async fn what_is_always_denied_is_refused_unasked_until_the_rule_is_taken_back()
         (&entry["decision"], &entry["by"], &entry["rule"]),
         (&json!("deny"), &json!("rule"), &words)
     );
+    assert_eq!(&entry["phrases"]["rule"], covers, "{entry}");
+    assert_eq!(entry["phrases"]["summary"]["code"], "create", "{entry}");
 
     let path = format!("/consent/rules/{}", rule["id"].as_str().unwrap());
     let (status, _) = server.call(Method::DELETE, &path, None).await;

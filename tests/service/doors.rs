@@ -89,6 +89,46 @@ async fn the_page_is_served_and_asked_for_again_cheaply() {
 }
 
 #[tokio::test]
+async fn diagrams_are_drawn_in_a_frame_without_origin_and_network() {
+    let server = House::new(&[]).start();
+    let get = |path: String| client().get(format!("{}/{path}", server.url)).send();
+    let page = get(String::new()).await.unwrap();
+    let policy = page.headers()["content-security-policy"].clone();
+    assert!(policy.to_str().unwrap().contains("frame-src 'self'"));
+    assert_eq!(page.headers()["x-frame-options"], "DENY");
+    let page = page.text().await.unwrap();
+    let script = page
+        .split('"')
+        .find(|part| part.starts_with("web/") && part.ends_with("/main.js"))
+        .expect("a script");
+
+    let frame = get(script.replace("/main.js", "/diagram.html"))
+        .await
+        .unwrap();
+    let policy = frame.headers()["content-security-policy"].to_str().unwrap();
+    let directives: Vec<&str> = policy.split("; ").collect();
+    for directive in [
+        "default-src 'none'",
+        "script-src 'self'",
+        "sandbox allow-scripts",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'self'",
+    ] {
+        assert!(directives.contains(&directive), "{directive}");
+    }
+    assert_eq!(frame.headers()["x-frame-options"], "SAMEORIGIN");
+
+    // Its script is read by a frame that is nobody's; the page's own files are no other site's.
+    for (name, read_by) in [("/diagram.js", "cross-origin"), ("/main.js", "same-origin")] {
+        let file = get(script.replace("/main.js", name)).await.unwrap();
+        assert_eq!(file.status(), StatusCode::OK, "{name}");
+        let said = &file.headers()["cross-origin-resource-policy"];
+        assert_eq!(said, read_by, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn the_pages_files_come_compressed_and_are_kept_for_good() {
     let server = House::new(&[]).start();
     let get = |path: &str, encodings: &'static str| {

@@ -22,10 +22,7 @@ fn profiles(house: &House) {
 /// A server with these models, the first of which is the default, and a session of `bare`.
 async fn talking() -> (FakeModel, Server, String) {
     let model = FakeModel::start();
-    model.configure(Config {
-        models: ["small:1b", "big:7b", "own:1b"].map(str::to_owned).to_vec(),
-        ..Config::default()
-    });
+    model.configure(having(&["small:1b", "big:7b", "own:1b"]));
     let settings = [
         ("OLLAMA_HOST", &*model.url()),
         ("OLLAMA_DEFAULT_MODEL", "small:1b"),
@@ -38,6 +35,13 @@ async fn talking() -> (FakeModel, Server, String) {
         .await;
     let session = created["session_id"].as_str().unwrap().to_owned();
     (model, server, session)
+}
+
+fn having(models: &[&str]) -> Config {
+    Config {
+        models: models.iter().map(|name| (*name).to_owned()).collect(),
+        ..Config::default()
+    }
 }
 
 async fn change(server: &Server, session: &str, change: Value) -> (StatusCode, Value) {
@@ -100,15 +104,27 @@ async fn the_model_that_was_chosen_answers_from_the_next_run_on() {
 
 #[tokio::test]
 async fn a_session_is_made_with_a_model_and_one_that_is_gone_is_told() {
-    let (_model, server, _) = talking().await;
-    for (chosen, answering, told) in [("big:7b", "big:7b", 0), ("gone:3b", "small:1b", 1)] {
+    let (model, server, _) = talking().await;
+    // It was installed a moment ago.
+    model.configure(having(&["small:1b", "big:7b", "gone:3b"]));
+    let mut made = Vec::new();
+    for chosen in ["big:7b", "gone:3b"] {
         let new = json!({"profile_id": "bare", "model": chosen});
         let created = server.post("/sessions", new).await;
-        let session = created["session_id"].as_str().unwrap();
+        let session = created["session_id"].as_str().unwrap().to_owned();
         assert_eq!(
             server.get(&format!("/sessions/{session}")).await["model"],
             chosen
         );
+        made.push(session);
+    }
+    model.configure(having(&["small:1b", "big:7b"]));
+    // Every model server is asked before one is refused.
+    let new = json!({"model": "never:1b"});
+    let (status, _) = server.call(Method::POST, "/sessions", Some(new)).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    let expected = [("big:7b", 0), ("small:1b", 1)];
+    for (session, (answering, told)) in made.iter().zip(expected) {
         let mut tab = server.tab(session, None).await;
         tab.send(&json!({"type": "message", "content": "hi"})).await;
         let frames = tab.until("stream_end").await;
@@ -173,6 +189,33 @@ async fn a_person_changes_the_profile_of_an_open_conversation() {
         (&start["profile_id"], &start["model"]),
         (&json!("own"), &json!("own:1b"))
     );
+}
+
+#[tokio::test]
+async fn a_model_that_no_server_has_is_refused_and_one_that_may_be_there_is_taken() {
+    let (model, server, session) = talking().await;
+    let new = json!({"model": "nobody:1b"});
+    let made = server.call(Method::POST, "/sessions", Some(new)).await;
+    let wish = json!({"model": "nobody:1b", "title": "no"});
+    for (status, error) in [made, change(&server, &session, wish).await] {
+        assert_eq!(
+            (status, &error["code"]),
+            (StatusCode::NOT_FOUND, &json!("model_unknown"))
+        );
+        let said = error["message"].as_str().unwrap();
+        assert!(said.contains("small:1b, big:7b, own:1b"), "{said}");
+    }
+    let list = server.get("/sessions").await;
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    assert_eq!(list[0]["title"], "");
+    // Of a server that is away nobody knows what it has.
+    let nowhere = ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1");
+    let both = [("OLLAMA_HOST", &*model.url()), nowhere];
+    let away = House::new(&both).start();
+    let new = json!({"model": "nobody:1b"});
+    let created = away.post("/sessions", new).await;
+    let path = format!("/sessions/{}", created["session_id"].as_str().unwrap());
+    assert_eq!(away.get(&path).await["model"], "nobody:1b");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ import { keepKey } from '../net/key.js';
 import { people } from '../net/people.js';
 import { forgetKept } from './kept.js';
 import { storage } from './prefs.js';
+import { forgetSeen } from './seen.js';
 import { account } from './signals.js';
 import { noteLeft } from './sign_on.js';
 
@@ -26,6 +27,7 @@ export async function showAccount(told) {
   const owner = storage.get(OWNER);
   storage.set(OWNER, told.id);
   if (owner !== null && owner !== told.id) {
+    forgetSeen();
     await forgetKept();
     openAnew();
     return false;
@@ -50,6 +52,7 @@ export async function signOut() {
   const left = await people.signOut();
   keepKey('');
   noteLeft(true);
+  forgetSeen();
   await forgetKept();
   storage.set(OWNER, null);
   if (left === null) openAnew();

@@ -5,6 +5,7 @@
 /** @import { SessionSummary, SystemStatus } from '../state/wire.js' */
 
 import { t } from '../i18n/index.js';
+import { said } from '../i18n/said.js';
 import { api, ApiError } from '../net/api.js';
 import { onOtherKey, sharedSecret, takeInvitation, takeKey } from '../net/key.js';
 import { loadPart } from '../net/part.js';
@@ -19,10 +20,12 @@ import { endFirstSteps, loadFirstSteps } from './first_steps.js';
 import { guardClosing } from './kept.js';
 import { loadNotify, tell } from './notify.js';
 import { loadPrefs } from './prefs.js';
+import { followPrinting } from './print.js';
 import { restoreKept } from './restore.js';
+import { loadSeen } from './seen.js';
 import { begin, onRefused, onUnauthorized, openSession, post, takeBack } from './session.js';
 import {
-  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, justLinked, listConnection, NEW, openId, panel, profileList, profiles, returned, rowOf, sessions, sharedLink, shownFile, shownRun,
+  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, justLinked, listConnection, NEW, openId, outdated, panel, profileList, profiles, returned, rowOf, sessions, sharedLink, shownFile, shownRun, shownTagsOf,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
 import { lookAt } from './shared.js';
@@ -42,6 +45,8 @@ export function boot() {
   loadPrefs();
   loadFirstSteps();
   loadNotify();
+  loadSeen();
+  followPrinting();
   onRefused((refused) => showError(refused));
   onUnauthorized(lookAgain);
   onOtherKey(() => void loadAccount());
@@ -147,8 +152,9 @@ function listFrame(frame) {
     void loadProfiles();
     void loadAccount();
   } else if (frame.type === 'session_changed') {
-    tell(rowOf(frame.session.id), frame.session);
+    const before = rowOf(frame.session.id);
     place(frame.session);
+    void tell(before, frame.session);
   } else if (frame.type === 'session_removed') {
     forget(frame.session_id);
   } else if (frame.type === 'status') {
@@ -196,7 +202,8 @@ function followHash() {
   if (invited !== null) invitation.set(invited);
   const match = /^#\/s\/([\w-]+)(?:\/m\/([\w-]+))?$/.exec(location.hash);
   drawerOpen.set(false);
-  if (match?.[2] !== undefined) target.set({ session_id: match[1], message_id: match[2] });
+  if (match?.[2] !== undefined) target.set({ session_id: match[1], message_id: match[2], words: sought?.message_id === match[2] ? sought.words : [] });
+  sought = null;
   openSession(match === null ? null : match[1]);
   findOpen();
 }
@@ -204,15 +211,21 @@ function followHash() {
 /** @param {string} id @param {string} [message_id] */
 export const sessionHref = (id, message_id) => (message_id === undefined ? `#/s/${id}` : `#/s/${id}/m/${message_id}`);
 
+/** The words that the next link to a message was found by: they are no part of its address. @type {{ message_id: string, words: string[] } | null} */
+let sought = null;
+
 /**
  * Opens a session at one of its messages. A link to where one is already leads there again.
  * @param {string} id
  * @param {string} [message_id]
+ * @param {string[]} [words] what to look for in it
  */
-export function goTo(id, message_id) {
+export function goTo(id, message_id, words = []) {
   const href = sessionHref(id, message_id);
-  if (location.hash !== href) location.hash = href;
-  else if (message_id !== undefined) target.set({ session_id: id, message_id });
+  if (location.hash !== href) {
+    sought = message_id === undefined ? null : { message_id, words };
+    location.hash = href;
+  } else if (message_id !== undefined) target.set({ session_id: id, message_id, words });
   drawerOpen.set(false);
 }
 
@@ -252,22 +265,22 @@ export async function startSession() {
   }
 }
 
-/** @param {SessionSummary} summary @param {string} title */
-export function rename(summary, title) {
+/** @param {SessionSummary} summary @param {string} title @returns {Promise<boolean>} whether that is its name now */
+export async function rename(summary, title) {
   const name = title.trim();
-  if (name === '' || name === summary.title) return;
-  optimistic(summary, { ...summary, title: name }, () => api.change(summary.id, { title: name }));
+  if (name === '' || name === summary.title) return true;
+  return optimistic(summary, { ...summary, title: name }, () => api.change(summary.id, { title: name }));
 }
 
 /** @param {SessionSummary} summary */
 export function togglePin(summary) {
   const pinned = !summary.pinned;
-  optimistic(summary, { ...summary, pinned }, () => api.pin(summary.id, pinned));
+  void optimistic(summary, { ...summary, pinned }, () => api.pin(summary.id, pinned));
 }
 
 /** @param {SessionSummary} summary @param {string[]} tags */
 export function setTags(summary, tags) {
-  optimistic(summary, { ...summary, tags }, () => api.change(summary.id, { tags }));
+  void optimistic(summary, { ...summary, tags }, () => api.change(summary.id, { tags }));
 }
 
 /**
@@ -275,13 +288,18 @@ export function setTags(summary, tags) {
  * @param {SessionSummary} before
  * @param {SessionSummary} after
  * @param {() => Promise<unknown>} request
+ * @returns {Promise<boolean>} whether the service has it
  */
-function optimistic(before, after, request) {
+async function optimistic(before, after, request) {
   place(after);
-  request().catch((error) => {
+  try {
+    await request();
+    return true;
+  } catch (error) {
     place(before);
     showError(pageError(error));
-  });
+    return false;
+  }
 }
 
 /** Puts a conversation away. @param {SessionSummary} summary */
@@ -301,7 +319,7 @@ export async function archive(summary) {
     label: t('session.undo'),
     run: () => {
       // A pin brings it back, too.
-      optimistic(away, summary, () => (summary.pinned ? api.pin(summary.id, true) : api.change(summary.id, { archived: false })));
+      void optimistic(away, summary, () => (summary.pinned ? api.pin(summary.id, true) : api.change(summary.id, { archived: false })));
       if (was_open) location.hash = sessionHref(summary.id);
     },
   }, UNDO_TOAST_MS);
@@ -309,7 +327,7 @@ export async function archive(summary) {
 
 /** @param {SessionSummary} summary */
 export function bringBack(summary) {
-  optimistic(summary, { ...summary, archived: false }, () => api.change(summary.id, { archived: false }));
+  void optimistic(summary, { ...summary, archived: false }, () => api.change(summary.id, { archived: false }));
 }
 
 /** @param {SessionSummary} summary */
@@ -353,10 +371,10 @@ export async function fetchModel(name) {
   }
 }
 
-/** @param {unknown} error @returns {{ code: string, message: string }} */
+/** @param {unknown} error @returns {import('../state/types.js').Problem} */
 export function pageError(error) {
   return error instanceof ApiError
-    ? { code: error.code, message: error.message }
+    ? { code: error.code, message: error.message, phrase: error.phrase }
     : { code: 'internal', message: String(error) };
 }
 
@@ -380,9 +398,9 @@ export function closeToast(id) {
   toasts.set(toasts.get().filter((toast) => toast.id !== id));
 }
 
-/** @param {{ code: string, message: string }} error */
+/** @param {import('../state/types.js').Problem} error */
 export function showError(error) {
-  showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${error.message}`}`, null, TOAST_MS, true);
+  showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${said(error.phrase, error.message)}`}`, null, TOAST_MS, true);
 }
 
 /** Those that are at hand; the others are loaded with the first look at one of them. @type {ReadonlySet<PanelName>} */
@@ -396,16 +414,29 @@ export async function openPanel(name) {
   try {
     if (!AT_HAND.has(name)) await loadPanels();
   } catch {
-    showError({ code: 'unreachable', message: '' });
+    await tellMissing();
     return;
   }
   panel.set(name);
+}
+
+/** Says why a part of the page cannot be had: those of yesterday's page are gone with an update. */
+async function tellMissing() {
+  await lookForUpdate();
+  if (outdated.get()) showToast(t('banner.outdated'), { label: t('banner.reload'), run: () => location.reload() }, UNDO_TOAST_MS);
+  else showError({ code: 'unreachable', message: '' });
 }
 
 /** A file of the open session's workspace. @param {string} path */
 export function showFile(path) {
   shownFile.set(path);
   void openPanel('file');
+}
+
+/** What a conversation of the list is filed under. @param {string} id */
+export function showTags(id) {
+  shownTagsOf.set(id);
+  void openPanel('tags');
 }
 
 /** What a run did, and what its model was sent. @param {string} run_id */

@@ -122,8 +122,8 @@ async function send(session_id, { id, name, data }) {
   try {
     return { state: 'done', file: await upload(session_id, id, name, /** @type {Blob} */ (data)), data: null };
   } catch (error) {
-    const { code, message } = error instanceof ApiError ? error : { code: 'internal', message: String(error) };
-    return { state: 'failed', error: { code, message } };
+    const { code, message, phrase } = error instanceof ApiError ? error : { code: 'internal', message: String(error), phrase: undefined };
+    return { state: 'failed', error: { code, message, phrase } };
   } finally {
     requests.delete(id);
   }
@@ -183,7 +183,7 @@ function upload(session_id, id, name, data) {
       const body = request.response;
       const error = body?.error ?? body;
       if (request.status >= 200 && request.status < 300 && body?.files?.[0] !== undefined) resolve(body.files[0]);
-      else reject(new ApiError({ code: request.status === 401 ? 'unauthorized' : String(error?.code ?? 'internal'), message: String(error?.message ?? `HTTP ${request.status}`) }, request.status));
+      else reject(new ApiError({ code: request.status === 401 ? 'unauthorized' : String(error?.code ?? 'internal'), message: String(error?.message ?? `HTTP ${request.status}`), phrase: error?.phrase }, request.status));
     };
     request.onerror = () => reject(new ApiError({ code: 'unreachable', message: '' }, 0));
     request.onabort = () => reject(new ApiError({ code: 'internal', message: '' }, 0));

@@ -1,13 +1,14 @@
 // What can be done from the palette, by name.
 
 import { languageNames, t } from '../i18n/index.js';
-import { archive, bringBack, openPanel, showNew, showToast, togglePin } from './actions.js';
-import { exportAll, exportOpen } from './export.js';
+import { archive, bringBack, openPanel, showNew, showTags, showToast, togglePin } from './actions.js';
+import { exportAll, exportSession } from './export.js';
 import { askForFirstSteps } from './first_steps.js';
 import { canNotify, notifies, toggleNotify } from './notify.js';
 import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
+import { printConversation } from './print.js';
 import { continueRun, stop } from './session.js';
-import { hasAccounts, isAdmin, isGuest, isLoaded, isRunning, openId, owns, rowOf, session, sessions } from './signals.js';
+import { hasAccounts, isAdmin, isGuest, isLoaded, isRunning, openId, owns, rowOf, session, sessions, sharedLink } from './signals.js';
 
 /** @typedef {import('../i18n/index.js').Language} Language */
 /** @typedef {{ id: string, name: string, run: () => void }} Command */
@@ -23,6 +24,7 @@ export function commands() {
     isLoaded.get() && { id: 'files', name: t('files.open'), run: () => void openPanel('files') },
     isLoaded.get() && hasAccounts.get() && { id: 'share', name: t('share.open'), run: () => void openPanel('share') },
     isLoaded.get() && { id: 'context', name: t('context.open'), run: () => void openPanel('context') },
+    isLoaded.get() && sharedLink.get() === null && { id: 'runs', name: t('runs.list'), run: () => void openPanel('runs') },
     { id: 'memory', name: t('memory.open'), run: () => void openPanel('memory') },
     { id: 'permissions', name: t('permissions.open'), run: () => void openPanel('permissions') },
     { id: 'setup', name: t('setup.open'), run: () => void openPanel('setup') },
@@ -30,13 +32,13 @@ export function commands() {
     hasAccounts.get() && { id: 'account', name: t('account.open'), run: () => void openPanel('account') },
     !isGuest.get() && { id: 'first-steps', name: t('first.open'), run: () => { askForFirstSteps(); showNew(); } },
     open !== undefined && owns(open) && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
-    open !== undefined && owns(open) && { id: 'tags', name: t('tags.open'), run: () => void openPanel('tags') },
+    open !== undefined && owns(open) && { id: 'tags', name: t('tags.open'), run: () => showTags(open.id) },
     open !== undefined && owns(open) && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },
-    open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportOpen('md') },
-    open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportOpen('json') },
+    open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportSession(open.id, 'md') },
+    open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportSession(open.id, 'json') },
     sessions.get().list.length > 0 && { id: 'export-all', name: t('export.all'), run: () => void exportAll() },
     { id: 'import', name: t('import.open'), run: () => void openPanel('import') },
-    { id: 'print', name: t('palette.print'), run: () => print() },
+    isLoaded.get() && { id: 'print', name: t('palette.print'), run: () => void printConversation() },
     { id: 'sidebar', name: t(folded.get() ? 'sidebar.unfold' : 'sidebar.fold'), run: toggleFolded },
     canNotify() && { id: 'notify', name: t(notifies.get() ? 'notify.off' : 'notify.on'), run: () => void changeNotify() },
     { id: 'keys', name: t('keys.open'), run: () => void openPanel('keys') },
@@ -48,7 +50,7 @@ export function commands() {
   return all.filter((command) => command !== false);
 }
 
-async function changeNotify() {
+export async function changeNotify() {
   if (await toggleNotify()) showToast(t(notifies.get() ? 'notify.is_on' : 'notify.is_off'));
   else showToast(t('notify.refused'), null, undefined, true);
 }

@@ -4,12 +4,10 @@ import { t } from '../i18n/index.js';
 import { api } from '../net/api.js';
 import { fileName, toMarkdown } from '../state/export.js';
 import { pageError, showError, showToast } from './actions.js';
-import { openId, sessions } from './signals.js';
+import { sessions } from './signals.js';
 
-/** The open conversation. @param {'md' | 'json'} kind */
-export async function exportOpen(kind) {
-  const id = openId.get();
-  if (id === null) return;
+/** One conversation. @param {string} id @param {'md' | 'json'} kind */
+export async function exportSession(id, kind) {
   try {
     const session = await api.wholeSession(id);
     const text = kind === 'json' ? JSON.stringify(session, null, 2) : toMarkdown(session, { you: t('conversation.you'), result: t('tool.result') });

@@ -14,6 +14,7 @@ export const notifies = signal(false);
 export const canNotify = () => 'Notification' in globalThis;
 
 export function loadNotify() {
+  followNotes();
   notifies.set(canNotify() && Notification.permission === 'granted' && storage.get(PLACE) === 'on');
 }
 
@@ -31,13 +32,44 @@ export async function toggleNotify() {
  * @param {SessionSummary | undefined} before
  * @param {SessionSummary} after
  */
-export function tell(before, after) {
+export async function tell(before, after) {
   const news = newsOf(before, after);
   if (news === null || !notifies.get() || document.visibilityState === 'visible') return;
-  const note = new Notification(after.title || t('sidebar.untitled'), { body: t(`notify.${news}`), tag: after.id });
-  note.onclick = () => {
-    focus();
-    location.hash = `#/s/${encodeURIComponent(after.id)}`;
-    note.close();
-  };
+  const title = after.title || t('sidebar.untitled');
+  const place = `#/s/${encodeURIComponent(after.id)}`;
+  const said = { body: t(`notify.${news}`), tag: after.id, data: place };
+  if (!await byWorker(title, said)) byPage(title, said);
+}
+
+/** On phones the page's worker alone may tell; it also leads here (`sw.js`). @param {string} title @param {NotificationOptions} said */
+async function byWorker(title, said) {
+  try {
+    const registration = await navigator.serviceWorker?.getRegistration();
+    if (registration?.active == null) return false;
+    await registration.showNotification(title, said);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @param {string} title @param {NotificationOptions} said */
+function byPage(title, said) {
+  try {
+    const note = new Notification(title, said);
+    note.onclick = () => {
+      focus();
+      location.hash = said.data;
+      note.close();
+    };
+  } catch {
+    // A phone's browser without the worker tells nothing.
+  }
+}
+
+/** Follows a note of the worker's that was pressed. */
+function followNotes() {
+  navigator.serviceWorker?.addEventListener('message', ({ data }) => {
+    if (typeof data?.open === 'string' && data.open.startsWith('#/s/')) location.hash = data.open;
+  });
 }

@@ -1,22 +1,19 @@
 // The open session: its link to the service, and what a person does in it.
 
-/** @import { ConsentMode, Decision, Envelope, PlanEdit, SendMode } from '../state/wire.js' */
+/** @import { ConsentMode, Decision, PlanEdit, SendMode } from '../state/wire.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
 /** @import { SessionState } from '../state/types.js' */
 
-import { t } from '../i18n/index.js';
-import { summaryOf } from '../i18n/said.js';
 import { api, ApiError } from '../net/api.js';
 import { SessionLink } from '../net/session_link.js';
-import { isDenied } from '../state/approvals.js';
 import { images, isReady, refs } from '../state/attachments.js';
-import { isChild } from '../state/children.js';
 import { isUnderWay, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
+import { announceEvent, announceOpened } from './announce.js';
 import { attachmentsOf, clear, move, onSettled, retry, workOn } from './attachments.js';
 import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { draftOf, putBack, setDraft, setEdit } from './drafts.js';
 import { keep } from './kept.js';
-import { announcement, answering, connection, edits, NEW, openId, outbox, resolving, session, sessionError, showSession, silentSince, steered, stopping } from './signals.js';
+import { answering, connection, edits, NEW, openId, outbox, resolving, session, sessionError, showSession, silentSince, steered, stopping } from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
@@ -61,8 +58,12 @@ function connect(id) {
     onstate: (state) => {
       if (!shown()) return;
       const before = session.get();
-      if (before === null) changesOf(state);
-      else settleEdits(before, state);
+      if (before === null) {
+        announceOpened(state.title);
+        changesOf(state);
+      } else {
+        settleEdits(before, state);
+      }
       showSession(state);
       if (state.run === null) stopping.set(false);
     },
@@ -76,7 +77,7 @@ function connect(id) {
       if (!shown()) return;
       // Whether an answer arrived before the connection went is told by what comes now.
       unanswered();
-      if (stopping.get()) linkOf(id)?.send({ type: 'stop' });
+      if (stopping.get()) linkOf(id)?.send(STOP);
     },
     onconfirmed: (client_ids) => {
       setOutbox(id, withoutConfirmed(outboxOf(id), new Set(client_ids)));
@@ -97,7 +98,7 @@ function connect(id) {
     },
     onevent: (frame) => {
       if (!shown()) return;
-      announce(frame);
+      announceEvent(frame);
       changesBy(frame);
     },
     onfatal: (error) => {
@@ -143,7 +144,7 @@ function settleEdits(before, after) {
 }
 
 /** Where a refusal goes that belongs to no message: `actions.js` shows it as a toast. */
-let refusedHandler = (/** @type {{ code: string, message: string }} */ _refused) => {};
+let refusedHandler = (/** @type {import('../state/types.js').Problem} */ _refused) => {};
 
 /** @param {typeof refusedHandler} handler */
 export function onRefused(handler) {
@@ -268,10 +269,13 @@ export function discard(client_id) {
   clear(client_id);
 }
 
+/** What waits is the next to be answered only where one says so. */
+const STOP = Object.freeze({ type: 'stop', hold: true });
+
 export function stop() {
   if (session.get()?.run == null) return;
   stopping.set(true);
-  link?.send({ type: 'stop' });
+  link?.send(STOP);
 }
 
 /**
@@ -367,24 +371,3 @@ export const showBranch = (branch_id) => ask((id) => api.showBranch(id, branch_i
 
 /** @param {string} run_id */
 export const stopChild = (run_id) => ask((id) => api.stopChild(id, run_id));
-
-/** How much of an answer is read out; the rest is in the page. */
-const ANNOUNCED_CHARS = 400;
-
-/** @param {Envelope} frame */
-function announce(frame) {
-  if (frame.seq === undefined) return;
-  // A subagent's question is everyone's.
-  if (frame.type === 'approval_requested') announcement.set(t('announce.approval', { summary: summaryOf(frame.request) }));
-  if (frame.type === 'approval_resolved') announcement.set(t(isDenied(frame) ? 'announce.denied' : 'announce.allowed'));
-  if (isChild(frame)) return;
-  if (frame.type === 'model_changed') announcement.set(frame.model === null ? t('announce.model_own') : t('announce.model', { name: frame.model }));
-  if (frame.type === 'mode_changed') announcement.set(t('announce.mode', { mode: t(`mode.${frame.mode}`) }));
-  if (frame.type === 'plan_ready') announcement.set(t('announce.plan', { n: frame.steps.length }));
-  if (frame.type === 'profile_switched') announcement.set(t('announce.profile', { name: frame.profile_name }));
-  if (frame.type === 'stream_start') announcement.set(t('announce.started'));
-  if (frame.type === 'tool_started') announcement.set(t('announce.tool', { tool: frame.tool }));
-  if (frame.type === 'stream_end') announcement.set(t('announce.finished', { text: frame.content.slice(0, ANNOUNCED_CHARS) }));
-  if (frame.type === 'stream_stopped') announcement.set(t('announce.stopped'));
-  if (frame.type === 'error' && !frame.recoverable) announcement.set(t('announce.failed', { text: frame.message }));
-}

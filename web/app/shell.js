@@ -21,8 +21,10 @@ export async function keepShell() {
     const { scope } = await navigator.serviceWorker.register('sw.js', { updateViaCache: 'all' });
     const cache = await caches.open(`navi ${new URL(scope).pathname}`);
     const known = (await cache.keys()).map(({ url }) => url);
-    const files = new Set(performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.startsWith(folder)));
-    await cache.addAll([...files].filter((url) => !known.includes(url)));
+    const used = new Set(performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.startsWith(folder)));
+    // What is opened now and then belongs to it, too.
+    const files = [...used.add(new URL('panels.js', folder).href)];
+    await cache.addAll(files.filter((url) => !known.includes(url)));
     if (await isOurs(await cache.match(scope, { ignoreVary: true }))) return;
     const page = await fetch(scope, { cache: 'no-cache' });
     // One that came with an update just now keeps itself.

@@ -12,8 +12,8 @@ import { computed, signal } from '../lit.js';
 import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
-/** @typedef {{ code: string, message: string }} PageError */
-/** @typedef {'account' | 'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'people' | 'permissions' | 'run' | 'setup' | 'share' | 'tags'} PanelName */
+/** @typedef {import('../state/types.js').Problem} PageError */
+/** @typedef {'account' | 'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'people' | 'permissions' | 'run' | 'runs' | 'setup' | 'share' | 'tags'} PanelName */
 /** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
 
 export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));
@@ -31,17 +31,27 @@ export const profiles = computed(() => (hasWords.get() ? profileList.get().map(i
 export const openId = signal(/** @type {string | null} */ (null));
 /** The open session whole: who reads it is drawn with each delta. `showSession` sets it. */
 export const session = signal(/** @type {SessionState | null} */ (null));
-/** Those that tell a part of it when that changes, and only then. @type {(() => void)[]} */
-const parts = [];
+/** Those that tell a part of it when that changes, and only then. @type {Set<() => void>} */
+const parts = new Set();
 
 /**
  * @template T
  * @param {(state: SessionState | null) => T} pick gives the very same value where nothing changed
  */
 function part(pick) {
-  const told = signal(pick(null));
-  parts.push(() => told.set(pick(session.get())));
-  return told;
+  return partFor(pick).told;
+}
+
+/**
+ * The same for one element, until that is gone.
+ * @template T
+ * @param {(state: SessionState | null) => T} pick
+ */
+export function partFor(pick) {
+  const told = signal(pick(session.get()));
+  const tell = () => told.set(pick(session.get()));
+  parts.add(tell);
+  return { told, end: () => parts.delete(tell) };
 }
 
 /** @type {never[]} */
@@ -99,7 +109,7 @@ export const creating = signal(false);
 export const createError = signal(/** @type {PageError | null} */ (null));
 
 /** The message that a link led to: shown once its session is there. */
-export const target = signal(/** @type {{ session_id: string, message_id: string } | null} */ (null));
+export const target = signal(/** @type {{ session_id: string, message_id: string, words: string[] } | null} */ (null));
 /** Whether the service has a newer page than this one. */
 export const outdated = signal(false);
 /** The panel that stands over the page. */
@@ -108,6 +118,8 @@ export const panel = signal(/** @type {PanelName | null} */ (null));
 export const shownImage = signal(/** @type {{ src: string, alt: string, download: string | null } | null} */ (null));
 /** The file of the workspace that its panel shows, by its path. */
 export const shownFile = signal('');
+/** The conversation whose tags their panel shows. */
+export const shownTagsOf = signal(/** @type {string | null} */ (null));
 /** The run that its panel shows. */
 export const shownRun = signal(/** @type {string | null} */ (null));
 /** What this tab answered, by approval; `sending` until the service tells what came of it. */
@@ -133,6 +145,9 @@ export const unkept = signal(/** @type {'full' | 'forbidden' | null} */ (null));
 /** What of this tab was sent into a run that goes, by `client_id`. */
 export const steered = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 
+/** Whether the conversation is drawn for paper. */
+export const printing = signal(false);
+
 /** Stretches of work that a reader opened or folded, by their id. */
 export const unfolded = signal(/** @type {ReadonlyMap<string, boolean>} */ (new Map()));
 
@@ -157,8 +172,8 @@ export const sharedLink = signal(/** @type {string | null} */ (null));
 export const sharedUntil = signal(/** @type {string | null} */ (null));
 export const toasts = signal(/** @type {Toast[]} */ ([]));
 export const drawerOpen = signal(false);
-/** What a screen reader is told. */
-export const announcement = signal('');
+/** What a screen reader is told: `announce` adds to it. */
+export const announcements = signal(/** @type {{ id: number, at: number, text: string }[]} */ ([]));
 /** The model whose download was asked for and has not shown up in the status yet. */
 export const fetchAsked = signal(/** @type {string | null} */ (null));
 

@@ -30,8 +30,32 @@ export async function useLanguage(chosen) {
   hasWords.set(true);
 }
 
+/** How often words came later: who drew without them draws again. */
+const added = signal(0);
+/** Those that come. @type {Partial<Record<Language, Promise<void>>>} */
+const troubles = {};
+
+/** Fetches the page's words for what is wrong, which most people never see. */
+export function loadTroubles() {
+  const chosen = language.get();
+  troubles[chosen] ??= addTroubles(chosen);
+  return troubles[chosen];
+}
+
+/** @param {Language} chosen */
+async function addTroubles(chosen) {
+  try {
+    const { trouble } = await loadPart(new URL(`./trouble_${chosen}.js`, import.meta.url));
+    dictionaries[chosen] = { ...dictionaries[chosen], ...trouble };
+    added.set(added.get() + 1);
+  } catch (error) {
+    delete troubles[chosen];
+    throw error;
+  }
+}
+
 /** Whether there are words for it. @param {string} key */
-export const hasText = (key) => dictionaries[language.get()]?.[key] !== undefined;
+export const hasText = (key) => added.get() >= 0 && dictionaries[language.get()]?.[key] !== undefined;
 
 /**
  * @param {string} key

@@ -1,31 +1,63 @@
 // What the service says to a person: the page has words of its own for its codes.
 
-/** @import { ApprovalRequest, Phrase, Profile } from '../state/wire.js' */
+/** @import { ApprovalRequest, BackendStatus, Check, Phrase, Profile } from '../state/wire.js' */
 
-import { hasText, t } from './index.js';
+import { hasText, loadTroubles, t } from './index.js';
 
-/** In its English where this page does not know the code. @param {Phrase | undefined} phrase @param {string} english */
-export function said(phrase, english) {
-  const key = `said.${phrase?.code}`;
-  return hasText(key) ? t(key, phrase?.params) : english;
+/** Whether the page has words for it, or none yet: most come with the first of them that is told. @param {string} code */
+function isKnown(code) {
+  const known = hasText(`said.${code}`);
+  // Without them it is said in English.
+  if (!known) loadTroubles().catch(() => {});
+  return known;
 }
+
+/** In its English where this page does not know the code. @param {Phrase | undefined} phrase @param {string} english @returns {string} */
+export function said(phrase, english) {
+  return phrase !== undefined && isKnown(phrase.code) ? t(`said.${phrase.code}`, standing(phrase)) : english;
+}
+
+/** What stands in it: words of Navi's own are the page's here too. @param {Phrase} phrase */
+function standing({ params = {}, phrases = {} }) {
+  const told = Object.entries(phrases).map(([name, phrase]) => [name, said(phrase, params[name] ?? '')]);
+  return { ...params, ...Object.fromEntries(told) };
+}
+
+/** Several, one after the other. @param {Phrase[]} phrases @param {string} english */
+export const allSaid = (phrases, english) => (phrases.length > 0 && phrases.every(({ code }) => isKnown(code))
+  ? phrases.map((phrase) => said(phrase, '')).join('; ') : english);
 
 /** What would be done. @param {ApprovalRequest} request */
 export const summaryOf = ({ phrases, summary }) => said(phrases?.summary, summary);
+
+/** The same without what a detail has word for word: that is said once. @param {ApprovalRequest} request */
+export function headOf(request) {
+  const { phrases, summary, details } = request;
+  const once = details.filter(({ kind, code }) => kind === 'code' && code !== undefined).map(({ code }) => [code, '…']);
+  if (phrases === undefined || once.length === 0) return summaryOf(request);
+  const { params, ...phrase } = phrases.summary;
+  return said({ ...phrase, params: { ...params, ...Object.fromEntries(once) } }, summary).replaceAll('`…`', '…');
+}
 
 /** What a rule would cover; undefined where none can be made. @param {ApprovalRequest} request */
 export const coveredBy = ({ phrases, always }) => (always === undefined ? undefined : said(phrases?.always, always));
 
 /** Why it is asked about. @param {ApprovalRequest} request */
-export function reasonOf({ phrases, reason }) {
-  const parts = phrases?.reason ?? [];
-  return parts.length > 0 && parts.every(({ code }) => hasText(`said.${code}`)) ? parts.map((part) => said(part, '')).join('; ') : reason;
-}
+export const reasonOf = ({ phrases, reason }) => allSaid(phrases?.reason ?? [], reason);
 
 /** What a detail is. @param {import('../state/wire.js').Detail} detail */
 export function labelOf({ code, label }) {
   const key = `said.label.${code}`;
   return hasText(key) ? t(key) : label;
+}
+
+/** What keeps a model server from answering, and what to do. @param {Extract<BackendStatus, { state: 'down' }>} backend */
+export const troubleOf = ({ phrases, problem, remedy }) => ({ problem: said(phrases?.problem, problem), remedy: said(phrases?.remedy, remedy) });
+
+/** What a check of `navi doctor` says. @param {Check} check */
+export function checkWords({ name, detail, remedy, phrases }) {
+  const code = `check.${name}`;
+  return { name: isKnown(code) ? t(`said.${code}`) : name, detail: allSaid(phrases.detail, detail), remedy: remedy === undefined ? '' : said(phrases.remedy, remedy) };
 }
 
 /**

@@ -11,6 +11,8 @@
 import { Lexer } from 'marked';
 import { EXTENSIONS } from './extensions.js';
 import { Footnotes } from './footnotes.js';
+import { Outline } from './outline.js';
+import { inGroups, isLongTable } from './table.js';
 import { blockOf, finish } from './tree.js';
 
 /** @typedef {{ node: TreeNode }} Block */
@@ -42,6 +44,8 @@ export class MarkdownStream {
   #begun = null;
   /** What the frozen blocks have of notes and their marks. */
   #notes = new Footnotes();
+  /** The headings of the frozen blocks. */
+  #outline = new Outline();
   /** @type {TokensList['links']} */
   #links = {};
   #complete = false;
@@ -82,6 +86,7 @@ export class MarkdownStream {
     this.#frozen_chars = 0;
     this.#begun = null;
     this.#notes = new Footnotes();
+    this.#outline = new Outline();
     this.#links = {};
   }
 
@@ -98,9 +103,11 @@ export class MarkdownStream {
     }
     const nodes = tokens.map(blockOf);
     if (this.#begun !== null) nodes[0] = joined(this.#begun, /** @type {TreeNode} */ (nodes[0]));
+    this.#outline.copy().read(nodes);
     const keep_from = openFrom(tokens, tail);
     if (keep_from === null) return this.#shown(nodes);
     if (keep_from > 0) {
+      this.#outline.read(nodes.slice(0, keep_from));
       this.#frozen = [...this.#frozen, ...blocks(this.#notes.freeze(nodes.slice(0, keep_from)))];
       this.#frozen_chars += tokens.slice(0, keep_from).reduce((sum, token) => sum + token.raw.length, -head.length);
       this.#begun = null;
@@ -140,6 +147,7 @@ export class MarkdownStream {
     const old = this.#blocks;
     const nodes = this.#lex(text).map(blockOf);
     finish(nodes.at(-1) ?? undefined);
+    new Outline().read(nodes);
     const notes = new Footnotes();
     const rest = notes.read(nodes, true);
     return [...blocks(rest), ...notes.list()].map((block, i) => {
@@ -241,8 +249,14 @@ function pieces({ tag, attrs, children }) {
 /** @param {TreeNode} node */
 const isLong = ({ tag, children }) => (tag === 'ol' || tag === 'ul') && children.length > MAX_ITEMS;
 
+/** @param {TreeNode} node */
+function shownAs(node) {
+  if (isLong(node)) return pieces(node);
+  return [isLongTable(node) ? inGroups(node) : node];
+}
+
 /**
  * @param {(TreeNode | null)[]} nodes
  * @returns {Block[]}
  */
-const blocks = (nodes) => nodes.filter((node) => node !== null).flatMap((node) => (isLong(node) ? pieces(node) : [node])).map((node) => ({ node }));
+const blocks = (nodes) => nodes.filter((node) => node !== null).flatMap(shownAs).map((node) => ({ node }));

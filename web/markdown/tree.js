@@ -32,7 +32,7 @@ export function blockOf(token) {
     case 'def':
       return null;
     case 'heading':
-      // The page's own headings are h1 and h2: an answer's start below them.
+      // The page's own headings look like h1 and h2: an answer's start below them (`outline.js` has their levels).
       return node(`h${Math.min(6, token.depth + 2)}`, {}, inlineOf(token.tokens));
     case 'paragraph':
       return node('p', {}, inlineOf(token.tokens));
@@ -106,19 +106,22 @@ function listOf(token) {
   const attrs = {};
   if (token.ordered && token.start !== 1 && token.start !== '') attrs.start = String(token.start);
   const items = token.items.map((item) => {
-    const children = item.tokens.flatMap((child) => {
-      // The lexer sets a checkbox's mark beside its text.
-      if (child.type === 'checkbox') return [];
-      if (child.type === 'text' && !token.loose) return inlineOf(child.tokens ?? [child]);
-      return blocksOf([child]);
-    });
-    if (!item.task) return node('li', {}, children);
-    /** @type {Record<string, string>} */
-    const box = { type: 'checkbox', disabled: '' };
-    if (item.checked === true) box.checked = '';
-    return node('li', { class: 'task' }, [node('input', box), ...children]);
+    // The lexer sets a checkbox's mark beside its text.
+    const tokens = item.tokens.filter(({ type }) => type !== 'checkbox');
+    const parts = tokens.map((child) => (child.type === 'text' && !token.loose ? inlineOf(child.tokens ?? [child]) : blocksOf([child])));
+    return item.task ? taskOf(item.checked === true, parts) : node('li', {}, parts.flat());
   });
   return node(token.ordered ? 'ol' : 'ul', attrs, items);
+}
+
+/** What may be done or not: the words beside the box name it. @param {boolean} checked @param {(TreeNode | string)[][]} parts */
+function taskOf(checked, parts) {
+  const [words, ...below] = parts.length > 0 ? parts : [[]];
+  const [first] = words;
+  const is_block = typeof first === 'object' && first.tag === 'p';
+  const box = node('input', { type: 'checkbox', disabled: '', ...(checked ? { checked: '' } : {}) });
+  const label = node('label', {}, [box, ...(is_block ? first.children : words)]);
+  return node('li', { class: 'task' }, [is_block ? node('p', {}, [label]) : label, ...below.flat()]);
 }
 
 /** @param {Tokens.Generic} token */
@@ -134,7 +137,9 @@ function tableOf(token) {
   /** @param {string} tag @param {Tokens.TableCell[]} cells */
   const row = (tag, cells) => node('tr', {}, cells.map((cell, i) => {
     const align = token.align[i];
-    return node(tag, align === null || align === undefined ? {} : { class: `align-${align}` }, inlineOf(cell.tokens));
+    const children = inlineOf(cell.tokens);
+    const classes = [...(align == null ? [] : [`align-${align}`]), ...(tag === 'td' && isNumber(textOf(children)) ? ['number'] : [])];
+    return node(tag, classes.length === 0 ? {} : { class: classes.join(' ') }, children);
   }));
   const table = node('table', {}, [
     node('thead', {}, [row('th', token.header)]),
@@ -143,6 +148,16 @@ function tableOf(token) {
   // A wide table scrolls by itself, and by keyboard too, instead of widening the page.
   return node('div', { class: 'table-scroll', tabindex: '0', role: 'region' }, [table]);
 }
+
+/** A number, a date or a time with its sign, currency and unit: it stays in one line. */
+const NUMBER = /^[~≈<>≤≥+−-]?\s?\p{Sc}?\s?\d[\d\s.,:/%×±–−-]*(?:\s?[\p{L}\p{Sc}°%²³/]{1,6})?$/u;
+const NUMBER_CHARS = 24;
+
+/** @param {string} text */
+const isNumber = (text) => text.length <= NUMBER_CHARS && NUMBER.test(text);
+
+/** @param {(TreeNode | string)[]} children @returns {string} */
+const textOf = (children) => children.map((child) => (typeof child === 'string' ? child : textOf(child.children))).join('');
 
 /**
  * @param {Token[] | undefined} tokens

@@ -7,10 +7,11 @@
 import { key } from './key.js';
 
 export class ApiError extends Error {
-  /** @param {{ code: string, message: string }} error @param {number} status */
+  /** @param {import('../state/types.js').Problem} error @param {number} status */
   constructor(error, status) {
     super(error.message);
     this.code = error.code;
+    this.phrase = error.phrase;
     this.status = status;
   }
 }
@@ -59,7 +60,7 @@ export async function read(response) {
   if (!response.ok) {
     const error = json?.error ?? json;
     const code = response.status === 401 ? 'unauthorized' : String(error?.code ?? 'internal');
-    throw new ApiError({ code, message: String(error?.message ?? `HTTP ${response.status}`) }, response.status);
+    throw new ApiError({ code, message: String(error?.message ?? `HTTP ${response.status}`), phrase: error?.phrase }, response.status);
   }
   return json;
 }
@@ -103,6 +104,8 @@ export const api = {
   session: (id, newest) => call('GET', `${session(id)}?messages=${newest}`),
   /** The session with its whole conversation. @param {string} id @returns {Promise<SessionSnapshot>} */
   wholeSession: (id) => call('GET', session(id)),
+  /** What its next call would send. @param {string} id @returns {Promise<import('../state/wire.js').ChatRequest>} */
+  context: (id) => call('GET', `${session(id)}/context`),
   /** What fills its next call. @param {string} id @returns {Promise<ContextParts>} */
   contextParts: (id) => call('GET', `${session(id)}/context/parts`),
   /** Those before a message. @param {string} id @param {string} message_id @param {number} limit @returns {Promise<MessagePage>} */
@@ -152,6 +155,8 @@ export const api = {
     const { events, next } = await call('GET', cursor === null ? path : `${path}?cursor=${encodeURIComponent(cursor)}`);
     return { events, next: next == null ? null : String(next) };
   },
+  /** The session's runs, newest first, 50 at a time: those before one where that is named. @param {string} id @param {string | null} before @returns {Promise<import('../state/wire.js').RunList>} */
+  runs: (id, before) => call('GET', `${session(id)}/runs${before === null ? '' : `?before=${encodeURIComponent(before)}`}`),
   /** A run, and each call of a model in it. @param {string} run_id @returns {Promise<RunDetails>} */
   run: (run_id) => call('GET', `runs/${encodeURIComponent(run_id)}`),
   /** What the model was sent at a call, and what it replied. @param {string} run_id @param {number} n @returns {Promise<CallDetails>} */

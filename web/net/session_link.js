@@ -30,7 +30,7 @@ const UNREADABLE = /** @type {Envelope} */ (/** @type {unknown} */ (null));
  * @property {(connection: Connection, silent_since_ms: number) => void} onconnection
  * @property {() => void} onopen the session is attached: what waits can be sent
  * @property {(client_ids: string[]) => void} onconfirmed
- * @property {(refused: { client_id: string | null, code: string, message: string }) => void} onrefused
+ * @property {(refused: { client_id: string | null } & import('../state/types.js').Problem) => void} onrefused
  * @property {(frame: Envelope) => void} onevent every frame once it was applied, for announcements
  * @property {(error: { code: string, message: string }) => void} onfatal
  */

@@ -78,23 +78,6 @@ export function approvalOf(approvals, call_id) {
 }
 
 /**
- * The questions that stand at the end of the conversation: those of subagents, which are folded
- * away, and those whose call is not told yet. All others stand at their call.
- * @param {SessionState} state
- * @returns {Approval[]}
- */
-export function atTheEnd(state) {
-  const open = state.approvals.filter(isOpen);
-  if (open.length === 0) return open;
-  /** @type {Set<string>} */
-  const shown = new Set();
-  for (const entry of state.entries) {
-    if (entry.kind === 'assistant') for (const call of entry.calls) shown.add(call.id);
-  }
-  return open.filter(({ call_id }) => !shown.has(call_id));
-}
-
-/**
  * The subagent that asks, where one does and this page knows of it.
  * @param {Pick<SessionState, 'children'>} state
  * @param {Approval} approval

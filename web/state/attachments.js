@@ -13,7 +13,7 @@
  * @property {number} sent bytes
  * @property {string | null} image base64, once the picture is read
  * @property {SessionFile | null} file once the service has it
- * @property {{ code: string, message: string } | null} error
+ * @property {import('./types.js').Problem | null} error
  */
 
 /** @typedef {ReadonlyMap<string, Attachment[]>} Attachments by the draft or the message that they belong to */

@@ -3,10 +3,10 @@
 // run that is over can be read again without being counted twice.
 
 /** @import { Envelope } from './wire.js' */
-/** @import { Child, Entry, SessionState } from './types.js' */
+/** @import { Call, Child, Entry, SessionState } from './types.js' */
 
 import { closeRun, mapAssistant } from './edits.js';
-import { newNotice, withNoticeInPlace } from './model.js';
+import { newNotice, profileOf, withNoticeInPlace } from './model.js';
 import { applyToThread, withNotice } from './thread.js';
 
 /**
@@ -172,6 +172,36 @@ export function childOf(state, call_id) {
     if (child.call_id === call_id) return child;
   }
   return null;
+}
+
+/** More of a task is no name. */
+const NAME_CHARS = 60;
+
+/** What a subagent is called: how its task begins. @param {string} task */
+export function nameOf(task) {
+  const [line] = task.trim().split('\n', 1);
+  const sentence = /^.+?[.!?…](?=\s|$)/u.exec(line)?.[0] ?? line;
+  if (sentence.length <= NAME_CHARS) return sentence;
+  const cut = sentence.slice(0, NAME_CHARS);
+  const end = cut.lastIndexOf(' ');
+  return `${(end > NAME_CHARS / 2 ? cut.slice(0, end) : cut).replace(/[\s,;:–-]+$/u, '')}…`;
+}
+
+/** @param {unknown} args @param {'task' | 'context'} name */
+export function textOf(args, name) {
+  const value = args !== null && typeof args === 'object' ? Object.entries(args).find(([key]) => key === name)?.[1] : '';
+  return typeof value === 'string' ? value : '';
+}
+
+/**
+ * The numbers of those that are called the same and have the same profile.
+ * @param {Pick<Call, 'id' | 'args'>[]} calls that started them
+ * @returns {Map<string, number>} by their ids
+ */
+export function numbersOf(calls) {
+  const looks = calls.map(({ args }) => `${profileOf(args)} ${nameOf(textOf(args, 'task'))}`);
+  return new Map(calls.flatMap(({ id }, i) => (looks.filter((look) => look === looks[i]).length < 2 ? []
+    : [/** @type {[string, number]} */ ([id, looks.slice(0, i + 1).filter((look) => look === looks[i]).length])])));
 }
 
 /**

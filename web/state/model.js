@@ -1,6 +1,6 @@
 // What the page knows of one session, and how it comes from a snapshot.
 
-/** @import { AssistantEntry, Call, CompressionMark, Ending, Entry, NoticeEntry, SessionState, SwitchEntry } from './types.js' */
+/** @import { AssistantEntry, Call, CompressionMark, Ending, Entry, NoticeEntry, SessionState, SwitchEntry, Waiting } from './types.js' */
 /** @import { Message, MessagePage, Phrase, SessionSnapshot } from './wire.js' */
 
 import { newApproval } from './approvals.js';
@@ -34,7 +34,7 @@ export function fromSnapshot(snapshot) {
     run: snapshot.run ?? null,
     model: snapshot.run?.model || null,
     chosen_model: snapshot.model ?? null,
-    waiting: snapshot.run?.waiting ? { ...snapshot.run.waiting, since: snapshot.run.started_at } : null,
+    waiting: waitingOf(snapshot),
     ending: running ? null : endingOf(snapshot),
     can_continue: snapshot.can_continue,
     context_tokens: snapshot.context_token_count,
@@ -65,14 +65,22 @@ export const firstMessage = (state) => state.entries.find(({ kind }) => kind ===
 /** How many messages are there, calls and results counted. @param {SessionState} state */
 export const messageCount = (state) => state.entries.reduce((n, entry) => n + 1 + (entry.kind === 'assistant' ? entry.calls.length : 0), 0);
 
+/** @param {SessionSnapshot} snapshot @returns {Waiting | null} */
+function waitingOf({ run }) {
+  if (run?.waiting == null) return null;
+  const { reason, detail, phrase } = run.waiting;
+  return { reason, detail, phrase, since: run.started_at };
+}
+
 /**
  * @param {SessionSnapshot} snapshot
  * @returns {Ending | null}
  */
 function endingOf(snapshot) {
   const reason = snapshot.reason ?? '';
-  if (snapshot.state === 'interrupted') return { kind: 'interrupted', reason };
-  if (snapshot.state === 'failed') return { kind: 'failed', code: 'run_failed', message: reason };
+  const phrase = snapshot.reason_phrase;
+  if (snapshot.state === 'interrupted') return { kind: 'interrupted', reason, phrase };
+  if (snapshot.state === 'failed') return { kind: 'failed', code: 'run_failed', message: reason, phrase };
   return snapshot.can_continue ? { kind: 'limited' } : null;
 }
 

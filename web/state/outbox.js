@@ -12,7 +12,7 @@
  * @property {boolean} incomplete some of what goes with it is still being read or sent
  * @property {SendMode} mode what becomes of it while a run goes
  * @property {number} created_ms
- * @property {{ code: string, message: string } | null} refused why the service did not take it
+ * @property {import('./types.js').Problem | null} refused why the service did not take it
  * @property {boolean} held not sent without asking
  */
 

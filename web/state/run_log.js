@@ -1,7 +1,7 @@
 // What a run did, as a list: its events in their order with the calls of the model among them,
 // each at its time since the run's start.
 
-/** @import { CallInfo, Envelope, ToolOutcome } from './wire.js' */
+/** @import { CallInfo, Envelope, Phrase, ToolOutcome } from './wire.js' */
 
 /**
  * Where a row stands in time: milliseconds since the run's start.
@@ -14,8 +14,8 @@
 /** What the model said, or reasoned. @typedef {RowHead & { kind: 'text', part: 'text' | 'thinking', part_id: string, from: number, text: string }} TextRow */
 /** A subagent; what it did is its own run's. Without a state where only its id is known.
  * @typedef {RowHead & { kind: 'child', run_id: string, profile_id: string, task: string, state: 'running' | 'completed' | 'limited' | null, duration_ms: number | null }} ChildRow */
-/** Any other event: what of it is worth a line, and the word of ours that it holds.
- * @typedef {RowHead & { kind: 'event', type: string, text: string, code: string }} EventRow */
+/** Any other event: what of it is worth a line, the same as a code where it is Navi's own words, and the word of ours that it holds.
+ * @typedef {RowHead & { kind: 'event', type: string, text: string, phrase: Phrase | undefined, code: string }} EventRow */
 /** @typedef {CallRow | ToolRow | TextRow | ChildRow | EventRow} RunRow */
 
 /** Events that say nothing of their own here: what they tell stands in another row, or is no step of the run. */
@@ -129,7 +129,7 @@ function addFrame(rows, frame, run_id, at_ms) {
       return;
     }
     default:
-      rows.push({ kind: 'event', key, at_ms, type: frame.type, text: wordsOf(frame), code: codeOf(frame) });
+      rows.push({ kind: 'event', key, at_ms, type: frame.type, text: wordsOf(frame), phrase: phraseOf(frame), code: codeOf(frame) });
   }
 }
 
@@ -166,6 +166,18 @@ function wordsOf(frame) {
     case 'notice':
     case 'error': return frame.message;
     default: return '';
+  }
+}
+
+/** What stands there, where it is Navi's own words. @param {Envelope} frame @returns {Phrase | undefined} */
+function phraseOf(frame) {
+  switch (frame.type) {
+    case 'run_waiting':
+    case 'run_interrupted':
+    case 'notice':
+    case 'error': return frame.phrase;
+    case 'approval_requested': return frame.request.phrases?.summary;
+    default: return undefined;
   }
 }
 

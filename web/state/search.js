@@ -21,3 +21,6 @@ export function pieces({ text, marks }) {
   if (done < text.length) found.push({ text: text.slice(done), match: false });
   return found;
 }
+
+/** What matched in a snippet, each once. @param {Snippet} snippet */
+export const matched = (snippet) => [...new Set(pieces(snippet).filter(({ match }) => match).map(({ text }) => text))];

@@ -114,11 +114,11 @@ export function fetching(status) {
  */
 export function modelTrouble(status) {
   if (status === null || status.active !== null) return null;
-  /** @type {{ kind: string, problem: string, remedy: string }[]} */
+  /** @type {Extract<BackendStatus, { state: 'down' }>[]} */
   const problems = [];
   let loading = null;
   for (const backend of status.backends) {
-    if (backend.state === 'down') problems.push({ kind: backend.kind, problem: backend.problem, remedy: backend.remedy });
+    if (backend.state === 'down') problems.push(backend);
     if (backend.state === 'loading') loading = backend.detail;
   }
   return { problems, loading };

@@ -7,7 +7,7 @@
 // A hole changes nothing; the caller attaches again with `last_seq`.
 
 /** @import { Envelope, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
-/** @import { SessionState, UserEntry } from './types.js' */
+/** @import { Problem, SessionState, UserEntry } from './types.js' */
 
 import { withoutAsked, withRequest, withResolution } from './approvals.js';
 import { applyToChild, ended, isChild } from './children.js';
@@ -20,7 +20,7 @@ import { withDecision, withUnknown } from './unknown.js';
  * What the caller has to do beside showing the new state. `reload`: the conversation is another
  * one now and has to be read again.
  * @typedef {{ state: SessionState, hole: boolean, reload: boolean, confirmed: string | null,
- *   refused: { client_id: string | null, code: string, message: string } | null }} Step
+ *   refused: { client_id: string | null } & Problem | null }} Step
  */
 
 /** What is the session's whichever run tells it: its steps, and what a person is asked. */
@@ -189,7 +189,7 @@ function applyEvent(state, frame, step) {
     case 'run_interrupted':
       return {
         ...endRun(state, frame, 'interrupted', 'outcome_unknown'),
-        ending: { kind: 'interrupted', reason: frame.reason },
+        ending: { kind: 'interrupted', reason: frame.reason, phrase: frame.phrase },
         can_continue: frame.can_continue,
       };
     case 'error':
@@ -209,13 +209,13 @@ function applyEvent(state, frame, step) {
 function withError(state, frame, step) {
   if (frame.seq === undefined) {
     // The answer to a frame of this tab; the run, if there is one, does not know of it.
-    step.refused = { client_id: frame.client_id ?? null, code: frame.code, message: frame.message };
+    step.refused = { client_id: frame.client_id ?? null, code: frame.code, message: frame.message, phrase: frame.phrase };
     return state;
   }
   if (frame.recoverable) return withNotice(state, frame);
   return {
     ...endRun(state, frame, 'failed', 'failed'),
-    ending: { kind: 'failed', code: frame.code, message: frame.message },
+    ending: { kind: 'failed', code: frame.code, message: frame.message, phrase: frame.phrase },
     can_continue: true,
   };
 }

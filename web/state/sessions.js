@@ -59,6 +59,16 @@ export function groupOf(session, now) {
   return at >= midnight - 6 * day ? 'week' : 'older';
 }
 
+/** Whether its last run went wrong. @param {SessionSummary} session */
+export const isTrouble = ({ state }) => state === 'failed' || state === 'interrupted';
+
+/**
+ * Whether how a session stands is worth a mark: what went wrong is, until somebody has looked at it.
+ * @param {SessionSummary} session
+ * @param {ReadonlyMap<string, string>} seen when each was last active, as it was seen
+ */
+export const isNews = (session, seen) => session.state !== 'idle' && !(isTrouble(session) && seen.get(session.id) === session.last_active);
+
 /**
  * What a person who looks elsewhere would want to know.
  * @param {SessionSummary | undefined} before
@@ -69,5 +79,5 @@ export function newsOf(before, after) {
   if (before === undefined) return null;
   if ((after.asks ?? 0) > (before.asks ?? 0)) return 'asks';
   if (before.state !== 'running' || after.state === 'running') return null;
-  return after.state === 'failed' || after.state === 'interrupted' ? 'failed' : 'done';
+  return isTrouble(after) ? 'failed' : 'done';
 }

@@ -17,7 +17,7 @@ import { newCall, newNotice, newSwitch } from './model.js';
 export function applyToThread(thread, frame) {
   switch (frame.type) {
     case 'run_waiting':
-      return { ...thread, waiting: { reason: frame.reason, detail: frame.detail, since: frame.at } };
+      return { ...thread, waiting: { reason: frame.reason, detail: frame.detail, phrase: frame.phrase, since: frame.at } };
     case 'thinking_delta':
       return withDelta(thread, frame, 'thinking');
     case 'thinking_end':

@@ -53,7 +53,7 @@
 
 /** @typedef {UserEntry | AssistantEntry | NoticeEntry | SwitchEntry} Entry */
 
-/** @typedef {{ reason: WaitReason, detail: string, since: string }} Waiting */
+/** @typedef {{ reason: WaitReason, detail: string, phrase: Phrase | undefined, since: string }} Waiting */
 
 /**
  * What one run says and does, in order: the session's own runs share one thread, each subagent
@@ -81,11 +81,13 @@
  * @typedef {{ before: string | null, after: string | null, summary: string | null }} CompressionMark
  */
 
+/** What went wrong, as the service tells it. @typedef {{ code: string, message: string, phrase?: Phrase }} Problem */
+
 /**
  * How the last run ended, where that is worth a card.
  * @typedef {(
- *   | { kind: 'failed', code: string, message: string }
- *   | { kind: 'interrupted', reason: string }
+ *   | { kind: 'failed', code: string, message: string, phrase: Phrase | undefined }
+ *   | { kind: 'interrupted', reason: string, phrase: Phrase | undefined }
  *   | { kind: 'limited' }
  *   | { kind: 'stopped' }
  * )} Ending

@@ -154,24 +154,27 @@ export type Wire =
   | ActiveRun
   | RunWait
   | WaitReason
+  | Phrase
+  | PhraseCode
   | PendingApproval
   | ApprovalRequest
   | Detail
   | Label
   | DetailKind
-  | Phrase
-  | PhraseCode
   | RequestPhrases
   | UnknownCall
   | RunNotice
   | ChatMessage
   | ToolSpec
+  | ReplyForm
+  | AnswerSchema
   | LeftOut
   | ConsentRule
   | RuleId
   | Permission
   | ConsentEntry
   | PermittedBy
+  | EntryPhrases
   | SessionFile
   | FileSource
   | WorkspaceEntry
@@ -200,6 +203,7 @@ export type Wire =
   | SkillInfo
   | BackendKind
   | BackendStatus
+  | Trouble
   | ModelInfo
   | ProfileModel
   | FetchableModel
@@ -208,6 +212,8 @@ export type Wire =
   | ShownValue
   | Level
   | Check
+  | CheckName
+  | CheckPhrases
   | LimitsInfo
   | OwnLimits
   | PersonLimits
@@ -333,42 +339,9 @@ export type SendMode = 'queue' | 'steer';
  */
 export type WaitReason = 'lane' | 'prefill' | 'approval' | 'retry';
 /**
- * A request for a person's consent.
- */
-export type ApprovalId = string;
-/**
- * What a detail of a request is.
- */
-export type Label =
-  | 'address'
-  | 'arguments'
-  | 'changes'
-  | 'command'
-  | 'directory'
-  | 'file'
-  | 'from'
-  | 'goes'
-  | 'held'
-  | 'host'
-  | 'new_key'
-  | 'path'
-  | 'program'
-  | 'query'
-  | 'remembered'
-  | 'sandbox'
-  | 'server'
-  | 'service'
-  | 'time'
-  | 'time_limit'
-  | 'to'
-  | 'why_it_asks';
-/**
- * How a detail of a request is shown.
- */
-export type DetailKind = 'text' | 'code' | 'diff';
-/**
  * What a request says beside that: what would be done, what a rule would cover, why it is
- * asked about, and what stands in details. And what notices say.
+ * asked about, and what stands in details. And what notices say, what is waited for, what is
+ * wrong and what to do about it.
  */
 export type PhraseCode =
   | 'call'
@@ -444,7 +417,283 @@ export type PhraseCode =
   | 'profile_missing'
   | 'prompt_cut'
   | 'reply_cut'
-  | 'unfinished';
+  | 'unfinished'
+  | 'also'
+  | 'and'
+  | 'listed'
+  | 'plain'
+  | 'remedied'
+  | 'asked_beside'
+  | 'asks_whether'
+  | 'ahead'
+  | 'ahead_one'
+  | 'busy_with'
+  | 'busy_with_most'
+  | 'goes_next'
+  | 'making_ready'
+  | 'reads_conversation'
+  | 'read_so_far'
+  | 'runs_go'
+  | 'summarises'
+  | 'thinks_how'
+  | 'tries_again'
+  | 'work_answer'
+  | 'work_answers'
+  | 'work_subagent'
+  | 'work_subagents'
+  | 'work_plan'
+  | 'work_plans'
+  | 'work_summary'
+  | 'work_summaries'
+  | 'work_unawaited'
+  | 'works_unawaited'
+  | 'run_shut_down'
+  | 'run_went_down'
+  | 'bad_model_file'
+  | 'breaker_now'
+  | 'breaker_open'
+  | 'breaker_waits'
+  | 'broke_off'
+  | 'chunk_late'
+  | 'comes_back'
+  | 'connection_refused'
+  | 'ended_early'
+  | 'first_chunk_late'
+  | 'is_down'
+  | 'is_fetching'
+  | 'is_loading'
+  | 'is_ready'
+  | 'is_unchecked'
+  | 'key_characters'
+  | 'key_refused'
+  | 'malformed'
+  | 'model_crashed'
+  | 'model_lacking'
+  | 'no_answer_within'
+  | 'no_backend'
+  | 'no_chat_model'
+  | 'no_connection_within'
+  | 'no_http_client'
+  | 'no_memory'
+  | 'no_model_server'
+  | 'no_ollama_address'
+  | 'no_openai_address'
+  | 'none_answers'
+  | 'none_set_up'
+  | 'no_thread'
+  | 'not_here'
+  | 'not_here_size'
+  | 'probe_late'
+  | 'reply_too_long'
+  | 'request_refused'
+  | 'roles_refused'
+  | 'server_busy'
+  | 'server_empty'
+  | 'server_failed'
+  | 'server_silent'
+  | 'starter_off'
+  | 'unread_model_file'
+  | 'window_overflow'
+  | 'ask_server'
+  | 'check_certificates'
+  | 'check_ollama'
+  | 'check_openai'
+  | 'close_for_memory'
+  | 'close_for_thread'
+  | 'fetch_model'
+  | 'fetch_model_again'
+  | 'load_model'
+  | 'pull_model'
+  | 'send_again'
+  | 'set_key'
+  | 'set_key_alone'
+  | 'set_ollama_host'
+  | 'set_openai_place'
+  | 'set_openai_url'
+  | 'set_starter'
+  | 'start_ollama'
+  | 'start_server'
+  | 'unset_starter'
+  | 'answer_misses_form'
+  | 'call_not_made'
+  | 'conversations_full'
+  | 'down_come_back'
+  | 'down_send_again'
+  | 'look_hangs'
+  | 'message_empty'
+  | 'message_files'
+  | 'message_images'
+  | 'message_too_long'
+  | 'no_ollama'
+  | 'no_server_has'
+  | 'no_starter'
+  | 'no_such_file'
+  | 'no_such_message'
+  | 'no_such_rule'
+  | 'no_such_session'
+  | 'none_offered'
+  | 'not_stored'
+  | 'nothing_twice'
+  | 'pull_goes'
+  | 'rules_full'
+  | 'run_mistaken'
+  | 'session_fell'
+  | 'session_taken'
+  | 'something_failed'
+  | 'store_fails'
+  | 'tokens_used'
+  | 'tokens_used_up'
+  | 'too_many_wait'
+  | 'uploads_go'
+  | 'fetch_failed'
+  | 'fetch_no_disk'
+  | 'fetch_no_memory'
+  | 'fetch_not_written'
+  | 'fetch_unknown'
+  | 'pull_failed'
+  | 'pull_gone'
+  | 'pull_no_disk'
+  | 'pull_silent'
+  | 'pull_unknown'
+  | 'file_bomb'
+  | 'file_damaged'
+  | 'file_locked'
+  | 'file_no_text'
+  | 'file_too_costly'
+  | 'file_too_large'
+  | 'file_unsupported'
+  | 'image_damaged'
+  | 'image_too_large'
+  | 'image_too_many_pixels'
+  | 'image_unsupported'
+  | 'admin_sees'
+  | 'allow_namespaces'
+  | 'move_private'
+  | 'name_other_user'
+  | 'name_sandbox_user'
+  | 'name_uids'
+  | 'name_user'
+  | 'newer_linux'
+  | 'no_landlock'
+  | 'no_namespaces'
+  | 'no_namespaces_for'
+  | 'no_sandbox_user'
+  | 'no_such_user'
+  | 'private_readable'
+  | 'uids_given'
+  | 'uids_had'
+  | 'uids_of_user'
+  | 'uids_taken'
+  | 'uids_unmapped'
+  | 'unseparated'
+  | 'user_is_root'
+  | 'allowed_every_file'
+  | 'allowed_no_directory'
+  | 'default_gone'
+  | 'hangs'
+  | 'hung_often'
+  | 'hung_once'
+  | 'left_out_commands'
+  | 'mcp_problem'
+  | 'no_such_setting'
+  | 'no_such_tool'
+  | 'no_such_tools'
+  | 'oidc_plain'
+  | 'persona_built_in'
+  | 'persona_stays'
+  | 'profile_refused'
+  | 'profile_stays'
+  | 'profiles_unread'
+  | 'short_token'
+  | 'tool_problem'
+  | 'too_many_profiles'
+  | 'all_valid'
+  | 'another_port'
+  | 'answers_demo'
+  | 'answers_model'
+  | 'apart_by_namespaces'
+  | 'apart_by_uids'
+  | 'apart_by_user'
+  | 'asked_each'
+  | 'backend_unasked'
+  | 'better_model'
+  | 'certificate_begins'
+  | 'certificate_ended'
+  | 'certificate_good'
+  | 'certificate_other'
+  | 'certificate_untold'
+  | 'clock_before'
+  | 'clock_plausible'
+  | 'commands_held'
+  | 'correct_and_look'
+  | 'correct_file'
+  | 'correct_permissions'
+  | 'database_ahead'
+  | 'database_damaged'
+  | 'database_fails'
+  | 'default_unknown'
+  | 'disk_clock'
+  | 'disk_free'
+  | 'disk_unknown'
+  | 'fence_wide'
+  | 'get_certificate'
+  | 'look_at_database'
+  | 'look_at_log'
+  | 'look_failed'
+  | 'made_at_start'
+  | 'make_room'
+  | 'model_coming'
+  | 'name_certificate'
+  | 'narrow_fence'
+  | 'not_writable'
+  | 'open_to_others'
+  | 'port_free'
+  | 'port_own'
+  | 'port_taken'
+  | 'put_backup'
+  | 'renew_certificate'
+  | 'set_backend'
+  | 'set_clock'
+  | 'set_clock_or_wait'
+  | 'set_default_profile'
+  | 'set_disk_clock'
+  | 'settings_from'
+  | 'undefined_model'
+  | 'use_mode';
+/**
+ * A request for a person's consent.
+ */
+export type ApprovalId = string;
+/**
+ * What a detail of a request is.
+ */
+export type Label =
+  | 'address'
+  | 'arguments'
+  | 'changes'
+  | 'command'
+  | 'directory'
+  | 'file'
+  | 'from'
+  | 'goes'
+  | 'held'
+  | 'host'
+  | 'new_key'
+  | 'path'
+  | 'program'
+  | 'query'
+  | 'remembered'
+  | 'sandbox'
+  | 'server'
+  | 'service'
+  | 'time'
+  | 'time_limit'
+  | 'to'
+  | 'why_it_asks';
+/**
+ * How a detail of a request is shown.
+ */
+export type DetailKind = 'text' | 'code' | 'diff';
 /**
  * What a person changes of the list of steps, over either door. `before` is the step that it
  * comes to stand before: at the end where there is none.
@@ -513,6 +762,15 @@ export type ChatMessage =
       call_id: CallId;
       name: string;
       content: string;
+    };
+/**
+ * What a reply has to be.
+ */
+export type ReplyForm =
+  | 'call'
+  | 'json'
+  | {
+      schema: AnswerSchema;
     };
 /**
  * What becomes of calls that a person would be asked about, in a run.
@@ -633,11 +891,20 @@ export type BackendStatus1 =
        * The one thing to do about it.
        */
       remedy: string;
+      /**
+       * Both as codes.
+       */
+      phrases?: Trouble;
     };
 /**
  * How a thing stands.
  */
 export type Level = 'fine' | 'warning' | 'broken';
+/**
+ * What `navi doctor` looks at.
+ */
+export type CheckName =
+  'certificate' | 'clock' | 'data' | 'database' | 'disk' | 'machine' | 'model' | 'port' | 'profiles' | 'sandbox' | 'settings';
 /**
  * What a person is to this installation. The later has all that the earlier has.
  */
@@ -829,6 +1096,10 @@ export type Envelope1 =
       type: 'run_waiting';
       reason: WaitReason;
       detail: string;
+      /**
+       * The detail as a code, where it is Navi's own words.
+       */
+      phrase?: Phrase;
       is_subagent?: boolean;
     }
   | (Delta & {
@@ -996,6 +1267,10 @@ export type Envelope1 =
   | {
       type: 'run_interrupted';
       reason: string;
+      /**
+       * The reason as a code, where it is Navi's own words.
+       */
+      phrase?: Phrase;
       can_continue: boolean;
     }
   | {
@@ -1016,6 +1291,10 @@ export type Envelope1 =
        */
       recoverable: boolean;
       code: ErrorCode;
+      /**
+       * The message as a code, where it is Navi's own words.
+       */
+      phrase?: Phrase;
       /**
        * That of the frame which this answers.
        */
@@ -1054,6 +1333,10 @@ export type ClientFrame =
     })
   | {
       type: 'stop';
+      /**
+       * What waits in the queue is not begun by it, but by a message or by `continue`.
+       */
+      hold?: boolean;
     }
   | {
       type: 'continue';
@@ -1213,7 +1496,8 @@ export interface NewSessionRequest {
    */
   profile_id?: string;
   /**
-   * One that `GET /api/status` lists; the profile's where absent.
+   * One that `GET /api/status` lists: another one is refused, unless a model server that may have
+   * it is away. The profile's where absent.
    */
   model?: string;
   /**
@@ -1371,6 +1655,10 @@ export interface SessionSnapshot {
    * Why the last run failed or was interrupted.
    */
   reason: string | null;
+  /**
+   * The same as a code, where it is Navi's own words.
+   */
+  reason_phrase?: Phrase;
   /**
    * The newest notices of the runs that are shown, oldest first.
    */
@@ -1603,6 +1891,28 @@ export interface ActiveRun {
 export interface RunWait {
   reason: WaitReason;
   detail: string;
+  /**
+   * The detail as a code, where it is Navi's own words.
+   */
+  phrase?: Phrase;
+}
+/**
+ * Words of Navi's own. They are told in English as they are written out.
+ */
+export interface Phrase {
+  code: PhraseCode;
+  /**
+   * What stands in it, by name.
+   */
+  params?: {
+    [k: string]: string;
+  };
+  /**
+   * Those of them that are Navi's own words too, by the same names.
+   */
+  phrases?: {
+    [k: string]: Phrase;
+  };
 }
 /**
  * A request that nobody has answered yet.
@@ -1665,18 +1975,6 @@ export interface Detail {
    * The text as a code, where it is Navi's own words.
    */
   phrase?: Phrase;
-}
-/**
- * Words of Navi's own. They are told in English as they are written out.
- */
-export interface Phrase {
-  code: PhraseCode;
-  /**
-   * What stands in it, by name.
-   */
-  params?: {
-    [k: string]: string;
-  };
 }
 /**
  * What a request says, for a page that has words of its own for it.
@@ -1751,8 +2049,9 @@ export interface SessionChange {
    */
   profile_id?: string;
   /**
-   * One that `GET /api/status` lists, from the next run on; null: the profile's own. A
-   * subagent whose profile names a model has that one all the same.
+   * One that `GET /api/status` lists, from the next run on: another one is refused, unless a model
+   * server that may have it is away. Null: the profile's own. A subagent whose profile names a
+   * model has that one all the same.
    */
   model?: string;
   /**
@@ -1827,6 +2126,11 @@ export interface ChatRequest {
    * Whether the answer is wanted as it comes. Otherwise the backend sends it in one piece.
    */
   streamed: boolean;
+  /**
+   * What the reply has to be, where it may not be whatever the model says. A backend that cannot
+   * see to it ignores it.
+   */
+  form?: ReplyForm;
 }
 /**
  * A tool as the model and the profile see it.
@@ -1845,6 +2149,25 @@ export interface ToolSpec {
    */
   effect: Effect;
   time_limit_ms: number;
+}
+/**
+ * What text that is JSON has to be.
+ */
+export interface AnswerSchema {
+  /**
+   * For servers that want one.
+   */
+  name: string;
+  /**
+   * JSON Schema.
+   */
+  schema: {
+    [k: string]: unknown;
+  };
+  /**
+   * As the program that asks has it, for servers that know it.
+   */
+  strict?: boolean;
 }
 /**
  * The next call's prompt by its parts, in tokens as Navi guesses them: backends count a prompt
@@ -2043,6 +2366,10 @@ export interface ConsentRule {
    * What it covers, for a person.
    */
   words: string;
+  /**
+   * The same as a code; none in a rule from before there were any.
+   */
+  phrase?: Phrase;
   decision: Permission;
   created_at: string;
 }
@@ -2081,6 +2408,10 @@ export interface ConsentEntry {
    */
   rule?: string;
   /**
+   * The same as codes; none in lines from before there were any.
+   */
+  phrases?: EntryPhrases;
+  /**
    * Why not, in the words of the person who denied it.
    */
   note?: string;
@@ -2088,6 +2419,13 @@ export interface ConsentEntry {
    * Who answered, where a person did and there are accounts.
    */
   author?: PersonRef;
+}
+/**
+ * What a line of the list of what was allowed says, for a page that has words of its own for it.
+ */
+export interface EntryPhrases {
+  summary: Phrase;
+  rule?: Phrase;
 }
 /**
  * The answer of a plain run (SPEC section 3).
@@ -2139,6 +2477,10 @@ export interface SessionFile {
    * Why the model gets neither its text nor its image, where that may surprise; null otherwise.
    */
   problem: string | null;
+  /**
+   * The same as a code.
+   */
+  phrase?: Phrase;
   created_at: string;
   last_used_at: string;
   /**
@@ -2290,6 +2632,10 @@ export interface RunInfo {
    * Why it ended so, where that is not plain from the state.
    */
   reason: string | null;
+  /**
+   * The same as a code, where it is Navi's own words.
+   */
+  reason_phrase?: Phrase;
   started_at: string;
   ended_at: string | null;
   /**
@@ -2637,6 +2983,10 @@ export interface SystemStatus {
    */
   warnings: string[];
   /**
+   * The same as codes, in the same order.
+   */
+  warning_phrases: Phrase[];
+  /**
    * The model that each profile would get now.
    */
   profile_models: ProfileModel[];
@@ -2682,6 +3032,13 @@ export interface ModelInfo {
   demo?: boolean;
 }
 /**
+ * What is wrong, and the one thing to do about it.
+ */
+export interface Trouble {
+  problem: Phrase;
+  remedy: Phrase;
+}
+/**
  * Who would answer for a profile.
  */
 export interface ProfileModel {
@@ -2724,6 +3081,10 @@ export interface FetchableModel {
    * Why the last fetch of it failed, and what to do.
    */
   problem?: string;
+  /**
+   * The same as a code.
+   */
+  phrase?: Phrase;
 }
 /**
  * A model that Ollama was asked to pull.
@@ -2743,6 +3104,10 @@ export interface ModelPull {
    * Why it ended without the model, and what to do; none while it goes on.
    */
   problem?: string;
+  /**
+   * The same as a code.
+   */
+  phrase?: Phrase;
 }
 /**
  * Where the fence around tools is open (DESIGN section 7): the page shows it.
@@ -2760,6 +3125,10 @@ export interface Fence {
    * Why commands are not held by a sandbox, and what to do; none where they are.
    */
   sandbox?: string;
+  /**
+   * The same as a code.
+   */
+  sandbox_phrase?: Phrase;
 }
 /**
  * Each setting as it was at the start, and where to change it.
@@ -2814,7 +3183,7 @@ export interface Report {
  * One thing that was looked at.
  */
 export interface Check {
-  name: string;
+  name: CheckName;
   level: Level;
   /**
    * What was found.
@@ -2824,6 +3193,20 @@ export interface Check {
    * What to do about it; none where it is well.
    */
   remedy?: string;
+  /**
+   * Both as codes.
+   */
+  phrases: CheckPhrases;
+}
+/**
+ * What a check says, for a page that has words of its own for it.
+ */
+export interface CheckPhrases {
+  /**
+   * One after the other.
+   */
+  detail: Phrase[];
+  remedy?: Phrase;
 }
 /**
  * Which model.
@@ -3479,6 +3862,10 @@ export interface CreatedToken {
 export interface NaviError {
   code: ErrorCode;
   message: string;
+  /**
+   * The message as a code, where the page has words of its own for it.
+   */
+  phrase?: Phrase;
 }
 /**
  * The envelope that OpenAI's clients expect, whole.

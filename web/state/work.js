@@ -4,7 +4,7 @@
 /** @import { Call, Entry } from './types.js' */
 
 import { approvalOf } from './approvals.js';
-import { shownState } from './outcome.js';
+import { howItEnded, shownState } from './outcome.js';
 
 /**
  * Work that stands together: calls without a word between them.
@@ -28,11 +28,14 @@ const TOOLS = {
   memory_save: ['remember', 'value'], memory_search: ['recall', 'query'], memory_forget: ['forget', 'key'],
 };
 
-/** Whether the list of steps shows what came of it. @param {Call} call */
+/** Whether the list of steps shows what came of it. @param {Pick<Call, 'name' | 'state'>} call */
 export const isInSteps = ({ name, state }) => name === STEPS && (state === 'running' || state === 'success');
 
+/** Whether it starts a subagent. @param {Pick<Call, 'name'>} call */
+export const isSubagent = ({ name }) => name === AGENT;
+
 /** Whether it is one that work is folded with: a subagent stands for itself. @param {Call} call */
-export const isFolded = (call) => call.name !== AGENT && !isInSteps(call);
+export const isFolded = (call) => !isSubagent(call) && !isInSteps(call);
 
 /**
  * The work of entries that has more than one call.
@@ -70,6 +73,19 @@ export function stretches(entries, running, before) {
 }
 
 /**
+ * How many calls failed, and how many were not allowed.
+ * @param {Call[]} calls
+ * @param {Approval[]} approvals
+ */
+export function undone(calls, approvals) {
+  const states = calls.map((call) => shownState(call, approvalOf(approvals, call.id)));
+  return {
+    failed: states.filter((state) => state === 'failed' || state === 'exited').length,
+    denied: states.filter((state) => state === 'denied').length,
+  };
+}
+
+/**
  * Calls that failed and that none of the same tool made up for since.
  * @param {Call[]} calls
  * @param {Approval[]} approvals
@@ -80,7 +96,7 @@ export function unmended(calls, approvals) {
     && !calls.some((later, j) => j > i && later.name === name && states[j] === 'success'));
 }
 
-/** @param {Call} call @returns {Deed} */
+/** @param {Pick<Call, 'name' | 'args'>} call @returns {Deed} */
 export function deedOf({ name, args }) {
   const said = (/** @type {string} */ field) => {
     const value = args !== null && typeof args === 'object' ? Object.entries(args).find(([key]) => key === field)?.[1] : '';
@@ -116,7 +132,7 @@ export function deeds(calls) {
   /** @type {Map<Verb, Set<string>>} */
   const found = new Map();
   for (const call of calls) {
-    if (call.state !== 'success') continue;
+    if (call.state !== 'success' || howItEnded(call) !== null) continue;
     const { verb, what } = deedOf(call);
     found.set(verb, (found.get(verb) ?? new Set()).add(what));
   }

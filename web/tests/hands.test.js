@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
 import { find, images, isReady, newAttachment, readAttachment, refs, withList } from '../state/attachments.js';
-import { approvalOf, asked as countAsked, askedBy, atTheEnd, isDenied, isOpen, remainingMs } from '../state/approvals.js';
+import { approvalOf, asked as countAsked, askedBy, isDenied, isOpen, remainingMs } from '../state/approvals.js';
 import { counts, findDiff } from '../state/diff.js';
 import { seen } from '../state/invisible.js';
 import { fromSnapshot, newCall } from '../state/model.js';
@@ -48,11 +48,9 @@ const begin = { type: 'tool_started', tool: 'terminal', args: { command: 'cargo 
 test('a question is shown until it is answered, and its answer stands at its call', () => {
   const service = asking();
   let state = play(start, service.frames);
-  assert.deepEqual(atTheEnd(state).map(({ approval_id }) => approval_id), ['q'], 'its call is not told yet');
-  assert.equal(atTheEnd(state)[0].requested_at, service.frames.at(-1)?.at);
+  assert.deepEqual(state.approvals.map(({ approval_id, requested_at }) => [approval_id, requested_at]), [['q', service.frames.at(-1)?.at]], 'before its call is told, too');
   service.tell(begin);
   state = play(start, service.frames);
-  assert.deepEqual(atTheEnd(state), [], 'now it stands at its call');
   assert.equal(approvalOf(state.approvals, 'k')?.decision, null);
   service.tell(answer);
   state = play(start, service.frames);
@@ -94,13 +92,12 @@ test('a page that comes while it is asked has the question from the snapshot', (
   let state = fromSnapshot(snapshot);
   assert.equal(state.mode, 'ask');
   assert.equal(approvalOf(state.approvals, 'k')?.decision, null);
-  assert.deepEqual(atTheEnd(state), [], 'its call is there');
   service.tell(answer);
   state = play(state, [service.frames[service.frames.length - 1]]);
   assert.equal(approvalOf(state.approvals, 'k')?.decision, 'once');
 });
 
-test('a question of a subagent stands at the end of the conversation, and its answer clears its wait', () => {
+test('a question of a subagent is asked as any other, and its answer clears its wait', () => {
   const service = new FakeService();
   service.tell({ type: 'stream_start', message_id: 'm', model: 'x', profile_id: 'p' });
   service.tell({ type: 'tool_started', tool: 'spawn_agent', args: { task: 'test it' }, is_subagent: false, call_id: 'ks', message_id: 'a' });
@@ -110,13 +107,13 @@ test('a question of a subagent stands at the end of the conversation, and its an
   service.tell({ type: 'approval_requested', approval_id: 'q', call_id: 'k', tool: 'terminal', request: REQUEST, expires_at: EXPIRES, is_subagent: true, ...child }, 'rc');
   service.tell({ type: 'run_waiting', reason: 'approval', detail: '', ...child }, 'rc');
   let state = play(start, service.frames);
-  const [asked] = atTheEnd(state);
+  const [asked] = state.approvals.filter(isOpen);
   assert.equal(asked.approval_id, 'q');
   assert.equal(askedBy(state, asked)?.task, 'test it');
   assert.equal(state.children.rc.waiting?.reason, 'approval');
   service.tell({ ...answer, decision: 'deny', is_subagent: true, ...child }, 'rc');
   state = play(start, service.frames);
-  assert.deepEqual(atTheEnd(state), []);
+  assert.equal(state.approvals.some(isOpen), false);
   assert.equal(state.children.rc.waiting, null);
 });
 

@@ -2,15 +2,20 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
-import { en } from '../i18n/en.js';
-import { ru } from '../i18n/ru.js';
+import { en as enFirst } from '../i18n/en.js';
+import { ru as ruFirst } from '../i18n/ru.js';
 import { settings as ruSettings } from '../i18n/settings_ru.js';
 import { settings as ukSettings } from '../i18n/settings_uk.js';
 import { OWN_PROFILES } from '../i18n/said.js';
-import { uk } from '../i18n/uk.js';
+import { trouble as enTrouble } from '../i18n/trouble_en.js';
+import { trouble as ruTrouble } from '../i18n/trouble_ru.js';
+import { trouble as ukTrouble } from '../i18n/trouble_uk.js';
+import { uk as ukFirst } from '../i18n/uk.js';
 import { ERROR_GROUPS } from '../state/errors.js';
 
-const dictionaries = { en, uk, ru };
+/** @type {import('../i18n/index.js').Dictionary} */
+const en = { ...enFirst, ...enTrouble };
+const dictionaries = { en, uk: { ...ukFirst, ...ukTrouble }, ru: { ...ruFirst, ...ruTrouble } };
 const root = new URL('..', import.meta.url);
 
 /** @param {string | Record<string, string>} entry */
@@ -23,7 +28,7 @@ async function sources() {
   const out = [];
   for (const folder of ['ui', 'app', 'i18n']) {
     for (const file of await readdir(new URL(folder, root))) {
-      if (/^(settings_)?(en|uk|ru)(\.js)?$/.test(file)) continue;
+      if (/^(settings_|trouble_)?(en|uk|ru)(\.js)?$/.test(file)) continue;
       out.push(await readFile(new URL(`${folder}/${file}`, root), 'utf8'));
     }
   }
@@ -42,7 +47,8 @@ test('every language has the same keys with the same parameters', () => {
 
 test('no key stands in two parts of a language', async () => {
   for (const name of Object.keys(dictionaries)) {
-    const parts = (await readdir(new URL(`i18n/${name}`, root))).map((file) => readFile(new URL(`i18n/${name}/${file}`, root), 'utf8'));
+    const files = (await readdir(new URL(`i18n/${name}`, root))).map((file) => `${name}/${file}`);
+    const parts = [...files, `trouble_${name}.js`].map((file) => readFile(new URL(`i18n/${file}`, root), 'utf8'));
     const keys = [...(await Promise.all(parts)).join('\n').matchAll(/^ {2}'([^']+)':/gm)].map(([, key]) => key);
     assert.equal(keys.length, Object.keys(en).length, name);
   }
@@ -80,13 +86,14 @@ test('every error code of the protocol has its advice', async () => {
 });
 
 test('the page has words for every phrase of the service, and the English ones are its own', async () => {
-  const source = await readFile(new URL('../actors/src/protocol/phrase.rs', root), 'utf8');
-  const [, labels, codes] = source.split('\ncodes! {');
+  const source = await readFile(new URL('../actors/src/protocol/phrase/codes.rs', root), 'utf8');
+  const [, labels, codes, checks] = source.split('\ncodes! {');
   /** Quotes are set in the page. @param {string} text */
   const plain = (text) => text.replaceAll('’', "'").replace(/[“”]/g, '"');
-  for (const [prefix, list] of [['said.label', labels], ['said', codes]]) {
+  for (const [prefix, list] of [['said.label', labels], ['said', codes], ['said.check', checks]]) {
     const told = [...list.matchAll(/^ {8}(\w+) => ("(?:[^"\\]|\\.)*"),/gm)];
-    assert.ok(told.length > 20, prefix);
+    assert.equal(told.length, list.split(' => "').length - 1, prefix);
+    assert.ok(told.length > 10, prefix);
     for (const [, name, english] of told) {
       const key = `${prefix}.${name.replace(/(?<!^)([A-Z])/g, '_$1').toLowerCase()}`;
       assert.ok(key in en, `${key} has no words`);

@@ -236,7 +236,7 @@ test('a frame is refused to its sender, and sending without a connection says so
   assert.deepEqual(socket().sent, [{ type: 'stop' }]);
   socket().tell({ at: at(0), type: 'error', message: 'no', recoverable: true, code: 'empty_message', client_id: 'c' });
   flush();
-  assert.deepEqual(seen.refused, { client_id: 'c', code: 'empty_message', message: 'no' });
+  assert.deepEqual(seen.refused, { client_id: 'c', code: 'empty_message', message: 'no', phrase: undefined });
   link.close();
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { MarkdownStream, MAX_ITEMS } from '../markdown/stream.js';
+import { GROUP_ROWS, LONG_ROWS } from '../markdown/table.js';
 import { safeHref } from '../markdown/tree.js';
 import { CHUNK, showBlocks } from '../markdown/dom.js';
 import { FakeDocument, serialise } from './fake_dom.js';
@@ -76,6 +77,19 @@ test('any split of the text ends in the same tree as the whole text', () => {
     }
     assert.deepEqual(streamed(SAMPLE, cuts), expected);
   }
+});
+
+test('the headings of a text begin below the page\'s own and leave none out, however it came', () => {
+  const text = '## Ways\n\n#### On foot\n\ntext\n\n### By train\n\n> # Quoted\n> ### Below\n\n#### Fares\n\n- item\n\n  ## In a list\n\n# Rest\n\n###### Notes\n\nend\n';
+  /** @param {(import('../markdown/tree.js').TreeNode | string)[]} nodes @returns {string[]} */
+  const levels = (nodes) => nodes.flatMap((node) => (typeof node === 'string' ? [] : /^h\d$/.test(node.tag)
+    ? [`${node.children.join('')} ${node.attrs['aria-level'] ?? node.tag[1]}`] : levels(node.children)));
+  const expected = ['Ways 2', 'On foot 3', 'By train 3', 'Quoted 4', 'Below 5', 'Fares 4', 'In a list 5', 'Rest 2', 'Notes 3'];
+  assert.deepEqual(levels(whole(text)), expected);
+  const stream = new MarkdownStream();
+  let blocks = stream.update('', false);
+  for (let i = 1; i <= text.length; i += 1) blocks = stream.update(text.slice(0, i), false);
+  assert.deepEqual(levels(blocks.map(({ node }) => node)), expected);
 });
 
 test('without references to what comes later, freezing alone gets every block right', () => {
@@ -192,6 +206,42 @@ test('a list of many items is shown as several, whose numbers go on and whose it
   assert.deepEqual(told, whole(text));
   assert.deepEqual(whole(items(MAX_ITEMS, '-')).map(({ attrs, children }) => [attrs, children.length]), [[{}, MAX_ITEMS]]);
   assert.deepEqual(whole(items(MAX_ITEMS + 1, '-')).map(({ attrs, children }) => [attrs, children.length]), [[{ class: 'piece more' }, MAX_ITEMS], [{ class: 'piece' }, 1]]);
+});
+
+test('a table of many rows stands in groups, whose rows stay where they are while it grows, and whose columns keep their widths', () => {
+  const document = new FakeDocument();
+  Object.assign(globalThis, { document });
+  const count = 3_000;
+  const lines = Array.from({ length: count }, (_, i) => `| ${i} | **name** ${i} |\n`);
+  const head = '| n | what it is |\n|--:|---|\n';
+  const stream = new MarkdownStream();
+  const parent = /** @type {any} */ (document.createElement('div'));
+  /** @type {ReturnType<MarkdownStream['update']>} */
+  let shown = [];
+  /** @type {any} */
+  let first = null;
+  const styles = new Set();
+  let text = head;
+  for (let at = 0; at < count; at += 30) {
+    text += lines.slice(at, at + 30).join('');
+    const next = stream.update(text, false);
+    showBlocks(parent, shown, next);
+    shown = next;
+    const table = parent.childNodes[0].childNodes[0];
+    const rows = table.childNodes.slice(1).flatMap((/** @type {any} */ group) => group.childNodes);
+    assert.equal(rows.length, at + 30);
+    first ??= rows[0];
+    assert.equal(rows[0], first, 'drawn again');
+    if (at + 30 > LONG_ROWS) styles.add(table.style);
+  }
+  assert.equal(styles.size, 1);
+  assert.match([...styles][0], /^--columns: minmax\(calc\(3ch \+ 1\.6rem\), 7fr\) minmax\(calc\(10ch \+ 1\.6rem\), 14fr\); --least: calc/);
+  const told = stream.update(text, true).map(({ node }) => node);
+  assert.deepEqual(told, whole(text));
+  const [, ...groups] = /** @type {any[]} */ (/** @type {any} */ (told[0].children[0]).children);
+  assert.deepEqual(groups.map(({ tag, attrs, children }) => [tag, attrs, children.length]), Array.from({ length: count / GROUP_ROWS }, () => ['tbody', { class: 'piece' }, GROUP_ROWS]));
+  const few = /** @type {any} */ (whole(head + lines.slice(0, LONG_ROWS).join('')))[0].children[0];
+  assert.deepEqual([few.attrs, few.children.length], [{}, 2], 'one that is short has the widths of its content');
 });
 
 test('a thousand nasty documents, cut anywhere, end as they do at once, in the page too', () => {
@@ -326,4 +376,27 @@ test('mathematics keeps its backslashes, stars and underscores; code and prices 
   assert.deepEqual(whole('`\\(x\\)`')[0].children, [{ tag: 'code', attrs: {}, children: ['\\(x\\)'] }]);
   assert.deepEqual(whole('It costs $5, or $6 \\*here\\*.')[0].children, ['It costs $5, or $6 *here*.']);
   assert.deepEqual(whole('\\(not closed')[0].children, ['(not closed']);
+});
+
+test('a task is named by the words beside its box, and what is below it is not', () => {
+  const box = { tag: 'input', attrs: { type: 'checkbox', disabled: '' }, children: [] };
+  const label = (/** @type {any[]} */ ...children) => ({ tag: 'label', attrs: {}, children });
+  const [tight] = whole('- [ ] buy **bread**\n  - rye\n- [x] eat');
+  assert.deepEqual(tight.children, [
+    { tag: 'li', attrs: { class: 'task' }, children: [label(box, 'buy ', { tag: 'strong', attrs: {}, children: ['bread'] }), { tag: 'ul', attrs: {}, children: [{ tag: 'li', attrs: {}, children: ['rye'] }] }] },
+    { tag: 'li', attrs: { class: 'task' }, children: [label({ ...box, attrs: { ...box.attrs, checked: '' } }, 'eat')] },
+  ]);
+  const [loose] = whole('- [ ] buy bread\n\n  from the baker\n\n- [ ] eat');
+  const paragraph = (/** @type {any[]} */ ...children) => ({ tag: 'p', attrs: {}, children });
+  assert.deepEqual(/** @type {any} */ (loose.children[0]).children, [paragraph(label(box, 'buy bread')), paragraph('from the baker')]);
+});
+
+test('a number, a date or a time in a table stays in one line, words do not', () => {
+  const kept = ['1 435 mm', '2026-11-27', '−3 400', '12:30', '€ 12.50', '3,5 %', '~20 min', '5 km/h', '10–12', '**42**', '1 200 000 USD', '< 5 ms'];
+  const words = ['', 'on foot', '3 days of walking', '1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144', 'v1.2', '—', '24 hours a day'];
+  const [table] = whole(`| what | 2026 |\n| --- | --: |\n${[...kept, ...words].map((cell) => `| ${cell} | ${cell} |\n`).join('')}`);
+  const [head, body] = /** @type {any} */ (table.children[0]).children;
+  assert.deepEqual(head.children[0].children.map((/** @type {any} */ { attrs }) => attrs), [{}, { class: 'align-right' }]);
+  const classes = body.children.map((/** @type {any} */ { children }) => children.map((/** @type {any} */ { attrs }) => attrs.class));
+  assert.deepEqual(classes, [...kept.map(() => ['number', 'align-right number']), ...words.map(() => [undefined, 'align-right'])]);
 });

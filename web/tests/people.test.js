@@ -4,6 +4,7 @@ import { test } from 'node:test';
 
 import { en } from '../i18n/en.js';
 import { browserName, faultIn, ROLES, SCOPES, wholeLink } from '../state/people.js';
+import { apart, limitIn } from '../state/record.js';
 
 test('a name and a password are measured in characters, as the service does', () => {
   assert.equal(faultIn('Olena', 'long enough'), null);
@@ -22,6 +23,14 @@ test('a browser is told by its name, and by its own words where it has none', ()
   assert.equal(browserName('Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605 Version/18.0 Safari/604.1'), 'Safari, iPhone');
   assert.equal(browserName('curl/8.0'), 'curl/8.0');
   assert.equal(browserName(null), null);
+});
+
+test('what the record tells of is taken apart into whose it is and what changed', () => {
+  assert.deepEqual(apart('Olena: the second: ssh, mcp:notes'), { whose: 'Olena: the second', told: 'ssh, mcp:notes' });
+  assert.deepEqual(apart('Bohdan: '), { whose: 'Bohdan', told: '' });
+  assert.deepEqual(apart('invitation'), { whose: 'invitation', told: '' });
+  assert.deepEqual(limitIn('tokens_a_day 2000000'), { name: 'tokens_a_day', value: 2_000_000 });
+  assert.deepEqual(limitIn('sessions as all'), { name: 'sessions', value: null });
 });
 
 test('a link is the page and what follows it', () => {

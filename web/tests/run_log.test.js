@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { en } from '../i18n/en.js';
+import { callBehind, readSoFar, tokensPerSecond } from '../state/pace.js';
 import { isNamed, runRows } from '../state/run_log.js';
 import { EVENT_TYPES } from '../state/session.js';
 import { at, FakeService } from './fake_service.js';
@@ -106,4 +107,31 @@ test('every event that gets a row has its words, and one of a newer service its 
   const service = new FakeService();
   service.tell({ type: 'something_new' });
   assert.deepEqual(rows({ frames: /** @type {Envelope[]} */ (service.frames), children: [] }).map(name), ['something_new']);
+});
+
+test('how quickly a model wrote is told from its first token on, and not of a few', () => {
+  assert.equal(tokensPerSecond({ ...call(1, 0, 0), first_chunk_ms: 1000, duration_ms: 3000, completion_tokens: 62 }), 31);
+  assert.equal(tokensPerSecond({ ...call(1, 0, 0), first_chunk_ms: 1000, duration_ms: 3000, completion_tokens: 19 }), null, 'a few');
+  assert.equal(tokensPerSecond({ ...call(1, 0, 0), first_chunk_ms: null, duration_ms: 3000, completion_tokens: 62 }), null, 'wanted whole');
+  assert.equal(tokensPerSecond({ ...call(1, 0, 0), first_chunk_ms: 3000, duration_ms: 3000, completion_tokens: 62 }), null, 'all at once');
+  assert.equal(tokensPerSecond({ ...call(1, 0, 0), completion_tokens: null }), null, 'not counted');
+});
+
+test('an answer came by the last call of its run that had begun by then, and by no summary', () => {
+  const calls = [call(1, 0, 10), call(2, 3, 200), { ...call(3, 5, 300), kind: /** @type {const} */ ('summary') }, call(4, 9, 400)];
+  assert.equal(callBehind(calls, at(350))?.n, 2);
+  assert.equal(callBehind(calls, at(400))?.n, 4);
+  assert.equal(callBehind(calls, at(5)), null);
+});
+
+test('how far a prompt is read is told where the service tells it in numbers', () => {
+  /** @param {Record<string, string>} params @param {import('../state/wire.js').Phrase['code']} [code] */
+  const read = (params, code = 'read_so_far') => readSoFar({ reason: 'prefill', detail: '', phrase: { code, params }, since: at(0) });
+  assert.deepEqual(read({ read: '410', total: '1000' }), { read: 410, total: 1000 });
+  assert.deepEqual(read({ read: '1200', total: '1000' }), { read: 1000, total: 1000 });
+  assert.equal(read({ read: '0', total: '0' }), null);
+  assert.equal(read({ read: 'some', total: '10' }), null);
+  assert.equal(read({}), null);
+  assert.equal(read({ read: '1', total: '2' }, 'reads_conversation'), null);
+  assert.equal(readSoFar(null), null);
 });

@@ -119,7 +119,7 @@ test('a message confirms its client_id, a refused one names it and leaves the ru
   service.tell({ type: 'message_accepted', client_id: 'c9', message_id: 'm9', queued: false, content: 'x' });
   assert.equal(applyFrame(start, service.frames[0]).confirmed, 'c9');
   const refused = applyFrame(live, { at: at(0), type: 'error', message: 'no', recoverable: true, code: 'empty_message', client_id: 'c9' });
-  assert.deepEqual(refused.refused, { client_id: 'c9', code: 'empty_message', message: 'no' });
+  assert.deepEqual(refused.refused, { client_id: 'c9', code: 'empty_message', message: 'no', phrase: undefined });
   assert.equal(refused.state, live);
 });
 
@@ -139,7 +139,7 @@ test('an error ends the run, keeps what was said and says what went wrong', () =
   service.tell({ type: 'error', message: 'gone', recoverable: false, code: 'backend_stream_broken' });
   const state = play(start, service.frames);
   assert.equal(state.run, null);
-  assert.deepEqual(state.ending, { kind: 'failed', code: 'backend_stream_broken', message: 'gone' });
+  assert.deepEqual(state.ending, { kind: 'failed', code: 'backend_stream_broken', message: 'gone', phrase: undefined });
   assert.equal(state.can_continue, true);
   const last = state.entries[state.entries.length - 1];
   assert.ok(last.kind === 'assistant' && last.state === 'failed' && last.content === 'half an ans' && !last.open);
@@ -218,12 +218,14 @@ test('what did not change stays the same object, so that it is not drawn again',
 
 test('a page that is loaded again knows why the last run ended, and what one that goes waits for', () => {
   const { snapshot } = new FakeService();
-  const failed = fromSnapshot({ ...snapshot, state: 'failed', reason: 'the model fell silent' });
-  assert.deepEqual(failed.ending, { kind: 'failed', code: 'run_failed', message: 'the model fell silent' });
+  const silent = /** @type {const} */ ({ code: 'ended_early' });
+  const failed = fromSnapshot({ ...snapshot, state: 'failed', reason: 'the model fell silent', reason_phrase: silent });
+  assert.deepEqual(failed.ending, { kind: 'failed', code: 'run_failed', message: 'the model fell silent', phrase: silent });
   const interrupted = fromSnapshot({ ...snapshot, state: 'interrupted', reason: 'Navi went down' });
-  assert.deepEqual(interrupted.ending, { kind: 'interrupted', reason: 'Navi went down' });
-  const run = { run_id: 'r1', message_id: 'm1', model: 'demo', started_at: snapshot.created_at, waiting: { reason: /** @type {const} */ ('lane'), detail: 'another call goes' } };
-  assert.equal(fromSnapshot({ ...snapshot, state: 'running', run }).waiting?.detail, 'another call goes');
+  assert.deepEqual(interrupted.ending, { kind: 'interrupted', reason: 'Navi went down', phrase: undefined });
+  const run = { run_id: 'r1', message_id: 'm1', model: 'demo', started_at: snapshot.created_at, waiting: { reason: /** @type {const} */ ('lane'), detail: 'another call goes', phrase: /** @type {const} */ ({ code: 'goes_next' }) } };
+  const { waiting } = fromSnapshot({ ...snapshot, state: 'running', run });
+  assert.deepEqual(waiting, { ...run.waiting, since: run.started_at });
 });
 
 test('a page that is loaded again shows what the last run had to say, where it was said', () => {

@@ -16,7 +16,7 @@ const SETTINGS = [
 
 /** @type {SystemStatus} */
 const STATUS = {
-  version: '1', active: 'ollama', warnings: [], fetchable: [], fence: { files_open: false, commands_open: false }, mode: 'edits',
+  version: '1', active: 'ollama', warnings: [], warning_phrases: [], fetchable: [], fence: { files_open: false, commands_open: false }, mode: 'edits',
   backends: [
     { kind: 'ollama', address: 'http://localhost:11434', state: 'ready', models: [{ name: 'a', tools: false }, { name: 'b' }], default_model: 'a' },
     { kind: 'openai', address: 'http://localhost:1', state: 'down', problem: 'gone', remedy: 'start it', models: [] },
@@ -51,7 +51,7 @@ test('a model answers for profiles, and what does not fit is told', () => {
 
 test('a report has what is wrong and what was set', () => {
   /** @type {Report} */
-  const report = { level: 'warning', checks: [{ name: 'disk', level: 'fine', detail: '9 MB free' }, { name: 'model', level: 'warning', detail: 'none', remedy: 'start one' }] };
+  const report = { level: 'warning', checks: [{ name: 'disk', level: 'fine', detail: '9 MB free', phrases: { detail: [] } }, { name: 'model', level: 'warning', detail: 'none', remedy: 'start one', phrases: { detail: [] } }] };
   assert.equal(reportText('1.0', report, SETTINGS), [
     'Navi 1.0', '✓ disk: 9 MB free', '! model: none', '  → start one', '',
     'OLLAMA_THINK=true (environment)', 'OPENAI_API_KEY=[hidden] (/x/navi.toml)',

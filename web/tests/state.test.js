@@ -5,9 +5,10 @@ import { coloured } from '../markdown/colours.js';
 import { delayMs } from '../net/socket.js';
 import { HOLD_AFTER_MS, readItem, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
 import { byCategory, isUnconfirmed, plainName } from '../state/memory.js';
-import { pieces } from '../state/search.js';
+import { matched, pieces } from '../state/search.js';
 import { activeBackend, backendOf, defaultProfile, expectedModel, fetching, hostOf, misfit, modelTrouble, readyBackends, staysHere, worthFetching } from '../state/service.js';
-import { groupOf, matching, withoutSession, withSession } from '../state/sessions.js';
+import { groupOf, isNews, matching, withoutSession, withSession } from '../state/sessions.js';
+import { densest } from '../ui/found.js';
 
 /** @import { OutboxItem } from '../state/outbox.js' */
 /** @import { Fact, SessionSummary, SystemStatus } from '../state/wire.js' */
@@ -26,6 +27,17 @@ test('the list keeps pinned first, then the latest, whatever order changes come 
   list = withSession(list, summary('a', { last_active: '2026-01-09T00:00:00Z' }));
   assert.deepEqual(list.map((item) => item.id), ['c', 'a', 'b']);
   assert.deepEqual(withoutSession(list, 'a').map((item) => item.id), ['c', 'b']);
+});
+
+test('what went wrong is marked until it was seen, and again when it goes wrong once more', () => {
+  const failed = summary('a', { state: 'failed', last_active: '2026-01-03T00:00:00Z' });
+  const seen = new Map([['a', failed.last_active]]);
+  assert.equal(isNews(failed, new Map()), true);
+  assert.equal(isNews(failed, seen), false);
+  assert.equal(isNews({ ...failed, last_active: '2026-01-04T00:00:00Z' }, seen), true);
+  assert.equal(isNews({ ...failed, state: 'interrupted' }, seen), false);
+  assert.equal(isNews({ ...failed, state: 'running' }, seen), true);
+  assert.equal(isNews(summary('b'), seen), false);
 });
 
 test('a search finds every word, in any order and case', () => {
@@ -75,7 +87,7 @@ test('reconnects wait longer each time, within bounds, and not all at once', () 
 
 /** @type {SystemStatus} */
 const demo = {
-  version: '1', active: 'starter', warnings: [], profile_models: [], fence: { files_open: false, commands_open: false }, mode: 'edits',
+  version: '1', active: 'starter', warnings: [], warning_phrases: [], profile_models: [], fence: { files_open: false, commands_open: false }, mode: 'edits',
   backends: [
     { kind: 'ollama', address: 'x', models: [], state: 'down', problem: 'p', remedy: 'r' },
     { kind: 'starter', address: 'in process', state: 'ready', models: [{ name: 'small', demo: true }], default_model: 'small' },
@@ -92,7 +104,7 @@ test('the status says which model answers, what is wrong, and what one could fet
   assert.equal(worthFetching(demo)?.name, 'large');
   assert.equal(modelTrouble(demo), null);
   const none = { ...demo, active: null };
-  assert.deepEqual(modelTrouble(none)?.problems, [{ kind: 'ollama', problem: 'p', remedy: 'r' }]);
+  assert.deepEqual(modelTrouble(none)?.problems, [demo.backends[0]]);
   assert.equal(expectedModel(none, null), null);
   assert.equal(expectedModel(null, null), null);
   /** @type {SystemStatus} */
@@ -170,6 +182,13 @@ test('a snippet shows its matches and loses nothing, whatever ranges it comes wi
   const odd = [[], [[0, 0]], [[3, 1]], [[-1, 2]], [[0, 99]], [[2, 4], [0, 3]], [[1, 2], [1, 2]]];
   const marksOf = (/** @type {[number, number][]} */ ranges) => ranges.map(([start, end]) => ({ start, end }));
   for (const ranges of odd) assert.equal(pieces({ text: 'a snippet', marks: marksOf(ranges) }).map(({ text }) => text).join(''), 'a snippet');
+});
+
+test('what was looked for is found where most of it stands together', () => {
+  assert.deepEqual(matched({ text: 'the cat and the dog', marks: [{ start: 0, end: 3 }, { start: 4, end: 7 }, { start: 12, end: 15 }] }), ['the', 'cat']);
+  const the = (/** @type {number} */ at) => ({ at, word: 'the' });
+  assert.equal(densest([the(0), the(50), the(900), { at: 905, word: 'cat' }, the(2_000)]), 2);
+  assert.equal(densest([the(5)]), 0);
 });
 
 test('a message that was meant to steer still does after a reload', () => {

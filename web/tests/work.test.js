@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { childOf, hasChildren, reading, unread, withHistory } from '../state/children.js';
+import { childOf, hasChildren, nameOf, numbersOf, reading, unread, withHistory } from '../state/children.js';
 import { fromSnapshot } from '../state/model.js';
-import { actionsOf, byMilestone, editOf, isAtHand, liveSteps, markOf } from '../state/plan.js';
-import { deedOf, deeds, stretches, unmended } from '../state/work.js';
+import { actionsOf, byMilestone, editOf, isAtHand, liveSteps, markOf, standing } from '../state/plan.js';
+import { deedOf, deeds, stretches, undone, unmended } from '../state/work.js';
 import { applyFrame } from '../state/session.js';
 import { conversationText } from '../state/text.js';
 import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
@@ -199,6 +199,39 @@ test('the list of steps has the order, the words and the marks that its user gav
   assert.deepEqual(liveSteps(live.plan, [three]).map(({ number, status }) => [number, status]), [[1, 'pending'], [2, 'pending'], [3, 'pending']]);
 });
 
+test('no heading of a plan stands there twice, whatever was moved', () => {
+  const steps = [1, 2, 3, 4].map((number) => ({ number, text: `${number}`, executor: /** @type {const} */ ('self'), milestone: number < 3 ? 'First' : 'Then' }));
+  const plan = { run_id: 'r', message_id: 'm', text: '', steps };
+  /** @param {string[]} order numbers, with what its user did to it */
+  const headings = (...order) => byMilestone(liveSteps(plan, order.map((item) => {
+    const [id, how] = item.split(' ');
+    return { id: Number(id), text: id, status: /** @type {const} */ ('pending'), ...(how === undefined ? {} : { edited: { how: /** @type {any} */ (how), at: '' } }) };
+  }))).map(({ milestone, steps: own }) => `${milestone}: ${own.map(({ number }) => number)}`);
+  assert.deepEqual(headings('3 moved', '1', '2', '4'), ['First: 3,1,2', 'Then: 4']);
+  // What was reworded says no more that it was moved.
+  assert.deepEqual(headings('1', '3 rewritten', '2', '4'), ['First: 1,3,2', 'Then: 4']);
+  assert.deepEqual(headings('4 skipped', '1', '2', '3'), ['First: 4,1,2', 'Then: 3']);
+  assert.deepEqual(headings('2', '3', '4', '1 restored'), ['First: 2', 'Then: 3,4,1']);
+  assert.deepEqual(headings('1', '2 rewritten', '3', '4 skipped'), ['First: 1,2', 'Then: 3,4'], 'what was not moved stays under its own');
+  assert.deepEqual(headings('9 added', '1', '2', '3', '4'), ['First: 9,1,2', 'Then: 3,4']);
+});
+
+test('a step that a full list let go of cannot be changed', () => {
+  assert.ok(live.plan !== null);
+  const [one, two] = liveSteps(live.plan, live.todo.slice(1));
+  assert.deepEqual([one.number, actionsOf(one)], [1, []]);
+  assert.notDeepEqual(actionsOf({ ...two, status: 'pending' }), []);
+});
+
+test('what a press on a step is about changes with its words, its state and its place', () => {
+  assert.ok(live.plan !== null);
+  const [step] = liveSteps(live.plan, live.todo);
+  const stands = standing(step, live.todo);
+  assert.equal(standing({ ...step, note: 'a note' }, live.todo), stands);
+  for (const other of [{ ...step, text: 'other' }, { ...step, status: /** @type {const} */ ('skipped') }, { ...step, held: true }]) assert.notEqual(standing(other, live.todo), stands);
+  assert.notEqual(standing(step, live.todo.toReversed()), stands);
+});
+
 test('what can be done about a step is what the service takes', () => {
   const step = (/** @type {import('../state/wire.js').TodoStatus} */ status, held = false) => actionsOf({ number: 1, text: 'a', executor: 'self', status, held });
   assert.deepEqual(step('pending'), ['skip', 'hold', 'up', 'down', 'rewrite']);
@@ -304,4 +337,28 @@ test('a failure that none of the same tool made up for is left', () => {
   const [bad, worse] = [made('a', { state: 'failed' }), made('b', { result: '[exit code 3 after 1 ms' })];
   assert.deepEqual(unmended([bad, made('c', {}), worse], []), [worse]);
   assert.deepEqual(unmended([bad, made('c', { name: 'filesystem' })], []), [bad]);
+});
+
+test('what was not allowed is no failure, and a command that did not end well did nothing', () => {
+  const exited = made('make', { result: '[exit code 127 after 1 ms' });
+  const denied = made('rm', { state: 'failed', result: 'the user did not allow this: rm' });
+  const calls = [made('ls', {}), exited, denied, made('cat', { state: 'failed', result: 'no such file' })];
+  assert.deepEqual(undone(calls, []), { failed: 2, denied: 1 });
+  assert.deepEqual(deeds(calls), [{ verb: 'run', whats: ['ls'] }]);
+});
+
+test('a subagent is called by how its task begins', () => {
+  assert.equal(nameOf('Count the pens. Leave none out.'), 'Count the pens.');
+  assert.equal(nameOf('  Count the pens\nLeave none out.'), 'Count the pens');
+  assert.equal(nameOf('Read version 2.1 of it'), 'Read version 2.1 of it', 'a dot within a word ends nothing');
+  assert.equal(nameOf('Look through all the letters of the last year and find the one about the roof'), 'Look through all the letters of the last year and find the…');
+  assert.equal(nameOf('я'.repeat(100)), `${'я'.repeat(60)}…`);
+  assert.equal(nameOf(''), '');
+});
+
+test('subagents that are called the same are numbered, and those with another profile are not', () => {
+  const made = (/** @type {string} */ id, /** @type {string} */ task, profile_id = 'secretary') => ({ id, args: { task, profile_id } });
+  const numbers = numbersOf([made('a', 'Count.'), made('b', 'Read.'), made('c', 'Count. Again.'), made('d', 'Count.', 'server_admin')]);
+  assert.deepEqual([...numbers], [['a', 1], ['c', 2]]);
+  assert.deepEqual([...numbersOf([{ id: 'x', args: null }])], []);
 });

@@ -87,8 +87,8 @@ export class NaviAccountPasskeys extends NaviElement {
       <div class="row-text"><p class="row-title" dir="auto">${visible(name)} ${is_elsewhere ? html`<span class="tag" title=${t('passkeys.other_host')}>${visible(host)}</span>` : nothing}</p>
         <p class="row-note">${t('passkeys.since', { at: formatTime(created_at) })} · ${last_used_at === null ? t('account.token_unused') : t('account.device_used', { at: formatTime(last_used_at) })}</p>
         ${this.#below(id)}</div>
-      ${this._renaming === id ? nothing : html`<button type="button" class="button small plain" data-testid="passkey-rename" aria-label="${t('passkeys.rename')}: ${name}" ?disabled=${this._asking.busy} @click=${() => void this.#call(id, name)}>${t('passkeys.rename')}</button>`}
-      <button type="button" class="button small plain danger" data-testid="passkey-remove" aria-label="${t('account.token_remove')}: ${name}" ?disabled=${this._asking.busy} @click=${() => void this.#doubt(id)}>${t('account.token_remove')}</button></li>`;
+      ${this._renaming === id || this._removing === id ? nothing : html`<button type="button" class="button small plain" data-testid="passkey-rename" aria-label="${t('passkeys.rename')}: ${name}" ?disabled=${this._asking.busy} @click=${() => void this.#call(id, name)}>${t('passkeys.rename')}</button>
+      <button type="button" class="button small plain danger" data-testid="passkey-remove" aria-label="${t('account.token_remove')}: ${name}" ?disabled=${this._asking.busy} @click=${() => void this.#doubt(id)}>${t('account.token_remove')}</button>`}</li>`;
   }
 
   /** What is being done with it. @param {string} id */

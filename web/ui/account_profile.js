@@ -54,7 +54,7 @@ export class NaviAccountProfile extends NaviElement {
       <p class="quiet">${t('account.codes_hint')} <span data-testid="codes-left">${t('account.codes_left', { n: left })}</span></p>
       ${this._codes.length === 0 ? nothing : shownOnce(t('account.once'), t('account.codes'), this._codes.join('\n'), 'codes')}
       ${fault(proofFault(this._making.problem))}
-      <p class="row-actions"><button type="button" class="button small plain" data-testid="codes-make" ?disabled=${this._making.busy || (has_password && this._current === '')} @click=${() => this.#make()}>${t('account.codes_make')}</button>
+      <p class="row-actions"><button type="button" class="button small soft" data-testid="codes-make" ?disabled=${this._making.busy || (has_password && this._current === '')} @click=${() => this.#make()}>${t('account.codes_make')}</button>
         ${has_password && this._current === '' ? html`<span class="quiet">${t('account.codes_proof')}</span>` : nothing}
         ${left === 0 ? nothing : html`<span class="quiet">${t('account.codes_void')}</span>`}</p>`;
   }

@@ -51,7 +51,7 @@ export class NaviAccountSignOns extends NaviElement {
     return html`<form class="person-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this._linking.ask(() => linkThere({ current_password: this._password })); }}>
       ${has_password ? field({ id: 'link-password', label: t('account.password_current'), type: 'password', value: this._password, autocomplete: 'current-password', oninput: (value) => { this._password = value; } }) : nothing}
       ${fault(proofFault(this._linking.problem))}
-      <button class="button small plain" data-testid="link" ?disabled=${this._linking.busy || (has_password && this._password === '')}>${t('account.link', { name: provider })}</button></form>`;
+      <button class="button small soft" data-testid="link" ?disabled=${this._linking.busy || (has_password && this._password === '')}>${t('account.link', { name: provider })}</button></form>`;
   }
 
   /** @param {LinkedSignOn} linked */

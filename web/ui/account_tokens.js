@@ -73,7 +73,7 @@ export class NaviAccountTokens extends NaviElement {
         ${this._removing !== id ? nothing : html`<p class="row-note">${t('account.token_remove_question')}</p>
           <p class="row-actions"><button type="button" class="button small destructive" data-testid="token-remove-yes" @click=${() => this.#remove(id)}>${t('account.token_remove')}</button>
             <button type="button" class="button small plain" @click=${() => { this._removing = ''; }}>${t('queue.cancel')}</button></p>`}</div>
-      <button type="button" class="button small plain danger" data-testid="token-remove" aria-label="${t('account.token_remove')}: ${name}" ?disabled=${this._asking.busy} @click=${() => { this._removing = id; }}>${t('account.token_remove')}</button></li>`;
+      ${this._removing === id ? nothing : html`<button type="button" class="button small plain danger" data-testid="token-remove" aria-label="${t('account.token_remove')}: ${name}" ?disabled=${this._asking.busy} @click=${() => { this._removing = id; }}>${t('account.token_remove')}</button>`}</li>`;
   }
 
   #make() {

@@ -1,7 +1,8 @@
-import { boot, closeToast, openPanel, showNew } from '../app/actions.js';
+import { boot, closeToast, loadPanels, openPanel, showNew } from '../app/actions.js';
 import { folded } from '../app/prefs.js';
+import { lookAtOpen } from '../app/seen.js';
 import { openAgain, stop } from '../app/session.js';
-import { announcement, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel, returned, sessionError, sessions, sharedLink, signedOut, toasts } from '../app/signals.js';
+import { announcements, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel, returned, sessionError, sessions, sharedLink, signedOut, toasts } from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { asked, isOpen } from '../state/approvals.js';
@@ -16,7 +17,6 @@ import './composer.js';
 import './conversation.js';
 import './header.js';
 import './image.js';
-import './invitation.js';
 import './keys_panel.js';
 import './palette.js';
 import './queue.js';
@@ -25,6 +25,9 @@ import './sidebar.js';
 import './sign_in.js';
 import './todo.js';
 import './welcome.js';
+
+/** Before what could not be loaded is asked for again. */
+const PAUSE_MS = 2_000;
 
 /** The whole page. */
 export class NaviApp extends NaviElement {
@@ -59,21 +62,28 @@ export class NaviApp extends NaviElement {
     if (!hasWords.get()) return;
     document.title = `${this._asked > 0 ? `(${this._asked}) ${t('approval.page')} · ` : ''}${this._title === '' ? '' : `${this._title} · `}Navi`;
     badge(this._asked);
-    this.#moveFocus();
+    lookAtOpen();
+    if (this.querySelector('navi-invitation:not(:defined)') !== null) loadPanels().catch(() => setTimeout(() => this.requestUpdate(), PAUSE_MS));
+    void this.#moveFocus();
   }
 
   /** Focus follows what was opened: the drawer, or the field of the conversation. */
-  #moveFocus() {
+  async #moveFocus() {
     const drawer = drawerOpen.get();
     if (drawer !== this._drawer_was_open) {
       this._drawer_was_open = drawer;
       const target = drawer ? '.drawer-close' : '.drawer-open';
       /** @type {HTMLElement | null} */ (this.querySelector(target))?.focus();
     }
-    if (openId.get() === this._focused_for) return;
+    const composer = this.#composer();
+    if (composer === null || openId.get() === this._focused_for) return;
+    const is_load = this._focused_for === undefined;
     this._focused_for = openId.get();
     // On a phone the keyboard would cover what was just opened.
-    if (matchMedia('(hover: hover)').matches) this.#composer()?.focusInput();
+    if (!matchMedia('(hover: hover)').matches) return;
+    // It is drawn after the page around it.
+    await composer.updateComplete;
+    if (!is_load || document.activeElement === document.body) composer.lead();
   }
 
   #composer() {
@@ -132,7 +142,7 @@ export class NaviApp extends NaviElement {
             : id === null ? html`<navi-welcome class="body"></navi-welcome>`
               : html`<navi-conversation class="body"></navi-conversation>`}
           <footer class="foot"><div class="column">
-            ${id === null || error !== null ? nothing : html`<navi-asks></navi-asks><navi-todo></navi-todo><navi-queue></navi-queue>`}
+            ${id === null || error !== null ? nothing : html`<navi-todo></navi-todo><navi-queue></navi-queue><navi-asks></navi-asks>`}
             <navi-composer></navi-composer>
           </div></footer>
         </main>
@@ -145,7 +155,7 @@ export class NaviApp extends NaviElement {
           closeToast(toast.id);
         }}>${toast.action.label}</button>`}
         <button type="button" class="icon-button" aria-label=${t('banner.hide')} @click=${() => closeToast(toast.id)}>${icons.close}</button></div>`)}</div>
-      <div class="off-screen" role="status" aria-live="polite" data-testid="announcer">${announcement.get()}</div>`;
+      <div class="off-screen" role="status" aria-live="polite" aria-atomic="false" data-testid="announcer">${repeat(announcements.get(), ({ id }) => id, ({ text }) => html`<p>${text}</p>`)}</div>`;
   }
 }
 
@@ -164,6 +174,7 @@ function opened(name) {
     case 'people': return hasAccounts.get() && isAdmin.get() ? html`<navi-people></navi-people>` : nothing;
     case 'permissions': return html`<navi-permissions></navi-permissions>`;
     case 'run': return html`<navi-run-panel></navi-run-panel>`;
+    case 'runs': return html`<navi-runs></navi-runs>`;
     case 'share': return hasAccounts.get() ? html`<navi-share></navi-share>` : nothing;
     case 'setup': return html`<navi-setup></navi-setup>`;
     case 'tags': return html`<navi-tags></navi-tags>`;

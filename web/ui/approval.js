@@ -7,7 +7,7 @@
 import { approve } from '../app/session.js';
 import { account, answering, approvals, children, connection, isGuest, ownsOpen, profiles } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { coveredBy, labelOf, reasonOf, said, summaryOf } from '../i18n/said.js';
+import { coveredBy, headOf, labelOf, reasonOf, said } from '../i18n/said.js';
 import { html, nothing } from '../lit.js';
 import { askedBy, isDenied, isOpen, remainingMs } from '../state/approvals.js';
 import { findDiff } from '../state/diff.js';
@@ -15,7 +15,7 @@ import { isLong } from './diff.js';
 import { NaviElement } from './element.js';
 import { formatDuration, formatTime, sentence } from './format.js';
 import { icons, toolIcon } from './icons.js';
-import { isComposing } from './keys.js';
+import { isComposing, isKeyboardFree } from './keys.js';
 import { visible, visibleWords } from './visible.js';
 
 /** A button that has just come to stand under a pointer is not pressed by the press that was meant for something else. */
@@ -27,6 +27,10 @@ const URGENT_MS = 60 * 1000;
 /** A code of more than these is folded. */
 const LINES = 24;
 const CHARS = 2000;
+/** Nearer to the end than this is at it: a browser tells fractions of pixels. */
+const END_PX = 2;
+/** So much of the text before stays in view where one reads on. */
+const OVERLAP_PX = 40;
 /** As long may the service's note be. */
 const NOTE_CHARS = 500;
 
@@ -34,15 +38,18 @@ const NOTE_CHARS = 500;
 const KEYS = { KeyY: 'approve-once', KeyA: 'approve-always', KeyN: 'approve-deny' };
 
 export class NaviApproval extends NaviElement {
-  static properties = { approval: { attribute: false }, _now: { state: true }, _settled: { state: true }, _whole: { state: true }, _why: { state: true } };
+  static properties = { approval: { attribute: false }, of: { attribute: false }, _now: { state: true }, _settled: { state: true }, _whole: { state: true }, _read: { state: true }, _why: { state: true } };
 
   constructor() {
     super();
     this.approval = /** @type {Approval} */ (/** @type {unknown} */ (null));
+    /** Of so many questions this is the first. */
+    this.of = 1;
     this._now = Date.now();
     this._settled = false;
-    /** Whether all that is asked about is shown: nothing is allowed before. */
+    /** Whether all that is asked about is unfolded, and its end was in view: nothing is allowed before. */
     this._whole = false;
+    this._read = false;
     /** Whether there is a field for why not. */
     this._why = false;
     /** Whether single keys answer: who was led here without asking for it presses a button. */
@@ -64,6 +71,7 @@ export class NaviApproval extends NaviElement {
     const before = /** @type {Approval | null | undefined} */ (changed.get('approval'));
     if (before == null || before.approval_id === this.approval.approval_id) return;
     this._whole = false;
+    this._read = false;
     this._why = false;
     this.#settle();
   }
@@ -78,8 +86,39 @@ export class NaviApproval extends NaviElement {
     // The button that was pressed goes.
     if (this.contains(document.activeElement)) this.querySelector('section')?.focus({ preventScroll: true });
     this._whole = true;
+    this._read = false;
     // The press that unfolded is not the one that allows.
     this.#settle();
+  }
+
+  /** @param {Map<PropertyKey, unknown>} changed */
+  updated(changed) {
+    const before = /** @type {Approval | null | undefined} */ (changed.get('approval'));
+    if (before != null && before.approval_id !== this.approval.approval_id) this.#scroller()?.scrollTo(0, 0);
+    void this.#look();
+  }
+
+  #scroller() {
+    return this.querySelector('.approval-scroll');
+  }
+
+  /** Whether the end of it is in view. */
+  async #look() {
+    const scroller = this.#scroller();
+    if (this._read || scroller === null) return;
+    const { approval_id } = this.approval;
+    // Differences are drawn after what is around them.
+    await Promise.all([.../** @type {NodeListOf<NaviElement>} */ (scroller.querySelectorAll('navi-diff'))].map((diff) => diff.updateComplete));
+    const { scrollHeight, clientHeight, scrollTop } = scroller;
+    if (approval_id !== this.approval.approval_id || clientHeight === 0 || scrollHeight - clientHeight - scrollTop > END_PX) return;
+    this._read = true;
+    this.#settle();
+  }
+
+  #readOn() {
+    const scroller = this.#scroller();
+    scroller?.scrollBy({ top: scroller.clientHeight - OVERLAP_PX, behavior: 'instant' });
+    void this.#look();
   }
 
   disconnectedCallback() {
@@ -90,7 +129,7 @@ export class NaviApproval extends NaviElement {
 
   /** Whoever has the page open and nothing in hand is led to the question, never onto a button. */
   firstUpdated() {
-    if (!isOpen(this.approval) || document.activeElement !== document.body || !document.hasFocus()) return;
+    if (!isOpen(this.approval) || !isKeyboardFree() || !document.hasFocus()) return;
     this.focusCard();
     // What is typed just then was meant for something else.
     this._keys = false;
@@ -115,21 +154,29 @@ export class NaviApproval extends NaviElement {
     const title = `approval-${approval_id}`;
     return html`<section class="approval" data-testid="approval" data-approval-id=${approval_id} data-call-id=${approval.call_id} data-tool=${tool} data-state="asked"
       data-effect=${request.effect} role="group" aria-labelledby=${title} tabindex="-1"
-      @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
+      @focusin=${(/** @type {FocusEvent} */ event) => this.#entered(event)} @pointerdown=${() => { this._keys = true; }} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
+      <div class="approval-scroll" tabindex="0" role="group" aria-labelledby=${title} @scroll=${() => void this.#look()}>
       <div class="approval-head"><span class="approval-icon">${icons.shield}</span><div>
-        <h3 id=${title}>${t('approval.title')} <span class="approval-summary" data-testid="approval-summary">${visibleWords(summaryOf(request))}</span></h3>
-        <p class="approval-meta"><span class="chip">${toolIcon(tool)}<span>${tool}</span></span><span class="chip">${t(`approval.effect.${request.effect}`)}</span>
+        <h2 id=${title}>${t('approval.title')} <span class="approval-summary" data-testid="approval-summary">${visibleWords(headOf(request))}</span></h2>
+        <p class="approval-meta">${this.of < 2 ? nothing : html`<span class="chip" data-testid="approval-of">${t('approval.of', { n: 1, total: this.of })}</span>`}<span class="chip">${toolIcon(tool)}<span>${tool}</span></span><span class="chip">${t(`approval.effect.${request.effect}`)}</span>
           ${approval.is_subagent !== true ? nothing : html`<span class="chip" data-executor="agent" data-testid="approval-subagent">${icons.agent}<span>${t('approval.subagent', { name: profileName(child?.profile_id ?? '') })}</span></span>`}</p>
       </div></div>
       ${child === null || child.task === '' ? nothing : html`<p class="approval-task" dir="auto">${visible(child.task)}</p>`}
       ${request.details.map((detail) => this.#detail(detail))}
       <p class="approval-reason" data-testid="approval-reason">${visibleWords(sentence(reasonOf(request)))}</p>
+      </div>
       ${isGuest.get() ? nothing : this.#buttons(approval)}
     </section>`;
   }
 
+  /** Whoever comes here by themselves may answer by a single key. @param {FocusEvent} event */
+  #entered({ relatedTarget }) {
+    if (!(relatedTarget instanceof Node && this.contains(relatedTarget))) this._keys = true;
+  }
+
   /** Y, A and N answer where the question has the keyboard. @param {KeyboardEvent} event */
   #key(event) {
+    if (event.key === 'Tab') this._keys = true;
     // In the field for a reason they are letters.
     if (!this._keys || event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     const chosen = KEYS[event.code];
@@ -150,7 +197,7 @@ export class NaviApproval extends NaviElement {
     return html`<div class="approval-detail" data-testid="approval-detail" data-kind=${kind}><span class="approval-label">${label}</span>
       ${diff !== null
         ? html`${diff.before === '' ? nothing : html`<p class="quiet">${visible(diff.before)}</p>`}<navi-diff .rows=${diff.rows} .whole=${this._whole} @navi-unfolded=${this.#unfold}></navi-diff>${diff.after === '' ? nothing : html`<p class="quiet">${visible(diff.after)}</p>`}`
-        : html`<pre tabindex="0" class="approval-code" dir="ltr"><code data-testid="approval-code">${visible(cut ? start : text)}</code></pre>
+        : html`<pre class="approval-code" dir="ltr"><code data-testid="approval-code">${visible(cut ? start : text)}</code></pre>
           ${cut ? html`<button type="button" class="link-button" data-testid="approval-all" @click=${this.#unfold}>${t('approval.all')}</button>` : nothing}`}
     </div>`;
   }
@@ -161,21 +208,28 @@ export class NaviApproval extends NaviElement {
     const answer = answering.get().get(approval_id);
     const sent = answer?.sending === true ? answer.decision : undefined;
     const blocked = !this._settled || sent !== undefined || connection.get() !== 'open';
-    // What is folded away has not been seen: it is shown first, and then asked about.
+    // What is folded away or further down has not been seen: it is shown first, and then asked about.
     const covered = ownsOpen.get() ? coveredBy(request) : undefined;
     const folded = !this._whole && request.details.some(startsFolded);
+    const unseen = folded || !this._read;
     return html`<div class="approval-actions">
-      <div class="approval-group">${folded ? html`<button type="button" class="button small" data-testid="approval-show-all" aria-disabled=${String(blocked)} @click=${() => { if (!blocked) this.#unfold(); }}>${t('approval.show_all')}</button>`
+      <div class="approval-group">${unseen ? html`<button type="button" class="button small" data-testid="approval-show-all" aria-disabled=${String(blocked)} @click=${() => { if (!blocked) this.#show(folded); }}>${t(folded ? 'approval.show_all' : 'approval.read_on')}</button>`
         : this.#button('once', t('approval.once'), 'button small', blocked, sent)}
-      ${folded || covered === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(covered)}</q>`, 'button small soft', blocked, sent)}</div>
+      ${unseen || covered === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(covered)}</q>`, 'button small soft', blocked, sent)}</div>
       <div class="approval-group deny">${this.#button('deny', t('approval.deny'), 'button small plain danger', blocked, sent)}
-      ${folded || covered === undefined ? nothing : this.#button('never', html`${t('approval.never')}<span class="off-screen"> <q>${visibleWords(covered)}</q></span>`, 'button small plain danger', blocked, sent)}
+      ${unseen || covered === undefined ? nothing : this.#button('never', html`${t('approval.never')}<span class="off-screen"> <q>${visibleWords(covered)}</q></span>`, 'button small plain danger', blocked, sent)}
       <button type="button" class="link-button" data-testid="approval-why" aria-expanded=${String(this._why)} @click=${() => void this.#toggleWhy()}>${t('approval.why')}</button></div>
       ${this.#time(approval)}
     </div>
     ${this._why ? html`<form class="approval-note" @submit=${(/** @type {SubmitEvent} */ event) => { event.preventDefault(); if (!blocked) this.#answer('deny'); }}>
       <input type="text" data-testid="approval-note" maxlength=${NOTE_CHARS} autocomplete="off" enterkeyhint="send" placeholder=${t('approval.note')} aria-label=${t('approval.note')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#noteKey(event)}>
-      <button type="submit" class="button small" data-testid="approval-note-send" aria-disabled=${String(blocked)}>${t('approval.note_send')}</button></form>` : nothing}`;
+      <button type="submit" class="button small destructive" data-testid="approval-note-send" aria-disabled=${String(blocked)}>${t('approval.note_send')}</button></form>` : nothing}`;
+  }
+
+  /** @param {boolean} folded */
+  #show(folded) {
+    if (folded) this.#unfold();
+    else this.#readOn();
   }
 
   async #toggleWhy() {
@@ -222,9 +276,7 @@ export class NaviApproval extends NaviElement {
     if (!approve(approval_id, decision, note)) return;
     if (!held) return;
     // The keyboard goes on to what is asked next, and else back to where one writes.
-    const next = approvals.get().find((other) => isOpen(other) && other.approval_id !== approval_id);
-    const card = next === undefined ? null : document.querySelector(`.approval[data-approval-id="${CSS.escape(next.approval_id)}"]`);
-    if (card instanceof HTMLElement) card.focus();
+    if (approvals.get().some((other) => isOpen(other) && other.approval_id !== approval_id)) this.querySelector('section')?.focus();
     else /** @type {HTMLElement | null} */ (document.querySelector('#composer'))?.focus({ preventScroll: true });
   }
 }

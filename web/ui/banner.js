@@ -4,6 +4,7 @@ import { fetchModel, openPanel } from '../app/actions.js';
 import { isAtRisk } from '../app/kept.js';
 import { account, fetchAsked, isAdmin, outdated, status, unkept } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { said, troubleOf } from '../i18n/said.js';
 import { html, nothing } from '../lit.js';
 import { activeBackend, fetching, modelTrouble, worthFetching } from '../state/service.js';
 import { withCode } from './cards.js';
@@ -43,7 +44,7 @@ export class NaviBanner extends NaviElement {
         <strong>${t('banner.no_model.title')}</strong>
         ${trouble.loading !== null ? html`<p>${t('banner.loading', { detail: trouble.loading })}</p>` : nothing}
         ${trouble.problems.length === 0 && trouble.loading === null && moving === null ? html`<p>${t('banner.looking')}</p>` : nothing}
-        ${trouble.problems.map((item) => html`<p>${withCode(sentence(item.problem))} <span class="remedy">${withCode(sentence(item.remedy))}</span></p>`)}
+        ${trouble.problems.map(troubleOf).map(({ problem, remedy }) => html`<p>${withCode(sentence(problem))} <span class="remedy">${withCode(sentence(remedy))}</span></p>`)}
         ${moving === null ? nothing : progress(moving)}
         ${offerButton(offer)}
       </div></section>`;
@@ -56,9 +57,9 @@ export class NaviBanner extends NaviElement {
 
   /** @param {SystemStatus} system */
   #warnings(system) {
-    const warnings = system.warnings.filter((warning) => !this._hidden.includes(warning));
-    return warnings.map((warning) => html`<section class="banner trouble" role="status" data-testid="banner" data-kind="warning">
-      ${icons.warning}<div class="banner-text"><p>${withCode(sentence(warning))}</p></div>${this.#hide(warning)}</section>`);
+    const warnings = system.warnings.map((text, i) => ({ text, words: said(system.warning_phrases?.[i], text) }));
+    return warnings.filter(({ text }) => !this._hidden.includes(text)).map(({ text, words }) => html`<section class="banner trouble" role="status" data-testid="banner" data-kind="warning">
+      ${icons.warning}<div class="banner-text"><p>${withCode(sentence(words))}</p></div>${this.#hide(text)}</section>`);
   }
 
   /** @param {string} what */

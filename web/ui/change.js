@@ -5,10 +5,11 @@
 
 import { pageError, showError, showFile } from '../app/actions.js';
 import { undoChange } from '../app/changes.js';
-import { announcement } from '../app/signals.js';
+import { announce } from '../app/announce.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { counts } from '../state/diff.js';
+import { withCode } from './cards.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 
@@ -33,7 +34,7 @@ export class NaviChange extends NaviElement {
       ${added + removed === 0 ? nothing : html`<span class="diff-counts"><span class="off-screen">${t('diff.summary', { added, removed })}</span><span aria-hidden="true"><b class="added">+${added}</b> <b class="removed">−${removed}</b></span></span>`}
       ${undoable ? html`<button type="button" class="button small plain" data-testid="undo-change" ?disabled=${this._undoing} aria-label="${t('change.undo')}: ${path}"
           @click=${() => void this.#undo()}>${this._undoing ? html`<span class="spinner" aria-hidden="true"></span>` : icons.undo}<span>${t('change.undo')}</span></button>`
-        : html`<span class="change-note" data-testid="change-note">${change.why_not ?? t('change.no_undo')}</span>`}
+        : html`<span class="change-note" data-testid="change-note">${withCode(change.why_not ?? t('change.no_undo'))}</span>`}
     </div>`;
   }
 
@@ -41,7 +42,7 @@ export class NaviChange extends NaviElement {
     this._undoing = true;
     try {
       await undoChange(this.change.id);
-      announcement.set(t('change.undone', { path: this.change.path }));
+      announce(t('change.undone', { path: this.change.path }));
       this.dispatchEvent(new CustomEvent('navi-undone', { bubbles: true }));
     } catch (error) {
       showError(pageError(error));

@@ -1,5 +1,6 @@
+import { loadPanels } from '../app/actions.js';
 import { t } from '../i18n/index.js';
-import { html, signal } from '../lit.js';
+import { html, nothing, signal } from '../lit.js';
 import { loadPart } from '../net/part.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
@@ -16,7 +17,17 @@ function wantColours() {
   loadPart(new URL('./colours.js', import.meta.url)).then(({ coloured }) => colours.set(coloured), () => { asked = false; });
 }
 
-/** A block of code with its language and a copy button. */
+/** @param {string} language */
+const isDiagram = (language) => language.toLowerCase() === 'mermaid';
+
+/** Whether what shows diagrams is here: it comes with the first. */
+const showsDiagrams = signal(false);
+
+function wantDiagrams() {
+  if (!showsDiagrams.get()) loadPanels().then(() => showsDiagrams.set(true), () => {});
+}
+
+/** A block of code with its language and a copy button; a diagram, once all of it is here. */
 export class NaviCode extends NaviElement {
   static properties = { lang: { attribute: false }, code: { attribute: false }, growing: { attribute: false }, _wraps: { state: true } };
 
@@ -30,14 +41,28 @@ export class NaviCode extends NaviElement {
   }
 
   willUpdate() {
-    if (this.lang !== '') wantColours();
+    if (isDiagram(this.lang)) {
+      if (this.growing === '') wantDiagrams();
+    } else if (this.lang !== '') {
+      wantColours();
+    }
   }
 
   render() {
+    if (isDiagram(this.lang) && this.growing === '' && showsDiagrams.get()) return html`<navi-diagram .code=${this.code}></navi-diagram>`;
+    return this.source(this.lang || t('code.plain'));
+  }
+
+  /**
+   * The code itself.
+   * @param {string} label
+   * @param {unknown} [button] beside those of all code
+   */
+  source(label, button = nothing) {
     const whole = this.growing === '' ? colours.get() : null;
     const pieces = whole?.(this.code, this.lang) ?? [{ kind: '', text: this.code }];
-    return html`<div class="code-head"><span class="code-lang">${this.lang || t('code.plain')}</span>
-      <button type="button" class="icon-button" data-testid="code-wrap" aria-pressed=${String(this._wraps)} title=${t('code.wrap')} aria-label=${t('code.wrap')}
+    return html`<div class="code-head"><span class="code-lang">${label}</span>
+      ${button}<button type="button" class="icon-button" data-testid="code-wrap" aria-pressed=${String(this._wraps)} title=${t('code.wrap')} aria-label=${t('code.wrap')}
         @click=${() => { this._wraps = !this._wraps; }}>${icons.wrap}</button>${
       copyButton(() => this.code, 'code.copy')}</div><pre tabindex="0" class=${this._wraps ? 'wraps' : ''}><code>${
         pieces.map(({ kind, text }) => (kind === '' ? text : html`<span class=${`code-${kind}`}>${text}</span>`))}</code></pre>`;

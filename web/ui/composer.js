@@ -45,6 +45,8 @@ export class NaviComposer extends NaviElement {
     this._warns = false;
     /** @type {ReturnType<typeof dictate> | null} */
     this._hearing = null;
+    /** Whether the page itself led the keyboard here, and nobody used the field since. */
+    this.untouched = false;
     /** The session that the problem is about. @type {string | null | undefined} */
     this._for = undefined;
     this._ondrag = (/** @type {DragEvent} */ event) => this.#drag(event);
@@ -95,6 +97,23 @@ export class NaviComposer extends NaviElement {
     this.querySelector('textarea')?.focus({ preventScroll: true });
   }
 
+  /** The page has the keyboard here, without anybody's asking. */
+  lead() {
+    const area = this.querySelector('textarea');
+    if (area === null || area === document.activeElement) return;
+    area.focus({ preventScroll: true });
+    this.untouched = true;
+  }
+
+  #touch() {
+    this.untouched = false;
+  }
+
+  /** Not where another window came to the front. */
+  #left() {
+    if (document.hasFocus()) this.#touch();
+  }
+
   /** @param {string} text */
   setText(text) {
     if (isGuest.get()) return;
@@ -123,7 +142,7 @@ export class NaviComposer extends NaviElement {
       <textarea id="composer" data-testid="composer" rows="1" dir="auto" aria-label=${t('composer.label')} aria-describedby="composer-hint"
         placeholder=${t(!running ? 'composer.placeholder' : `composer.placeholder.${this._mode}`)} enterkeyhint=${isPhone() ? 'enter' : 'send'}
         .value=${live(text)} @input=${(/** @type {InputEvent} */ event) => this.#input(event)}
-        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#pressed(event)}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#pressed(event)} @pointerdown=${this.#touch} @blur=${this.#left}
         @paste=${(/** @type {ClipboardEvent} */ event) => this.#paste(event)}></textarea>
       ${this._warns ? this.#warning() : nothing}
       <div class="composer-row">
@@ -197,12 +216,14 @@ export class NaviComposer extends NaviElement {
 
   /** @param {InputEvent} event */
   #input(event) {
+    this.#touch();
     setDraft(this.#key, /** @type {HTMLTextAreaElement} */ (event.target).value);
     this._problem = '';
   }
 
   /** @param {KeyboardEvent} event */
   #pressed(event) {
+    this.#touch();
     if (isComposing(event) || event.shiftKey) return;
     if (event.key === 'ArrowUp' && draftOf(this.#key) === '') this.#editLast(event);
     if (event.key !== 'Enter' || (isPhone() && !event.ctrlKey && !event.metaKey)) return;
@@ -277,7 +298,7 @@ const isPhone = () => matchMedia('(hover: none) and (pointer: coarse)').matches;
 
 /** A guest looks, and changes nothing. */
 function guestNote() {
-  return html`<div class="composer" data-testid="guest"><textarea id="composer" data-testid="composer" rows="1" disabled aria-label=${t('composer.label')} aria-describedby="composer-hint"></textarea>
+  return html`<div class="composer guest" data-testid="guest"><textarea id="composer" data-testid="composer" rows="1" disabled aria-label=${t('composer.label')} aria-describedby="composer-hint"></textarea>
     <div class="composer-row"><span id="composer-hint" class="composer-hint" data-testid="composer-hint" role="status">${t('composer.guest')}</span></div></div>`;
 }
 

@@ -18,11 +18,13 @@ export class NaviConnection extends NaviElement {
 
   render() {
     const seconds = Math.max(0, Math.round((this._clock.now - silentSince.get()) / 1000));
-    const words = this.state === 'lost' && !wasOpen.get() ? 'absent' : this.state;
     return html`<span class="connection" role="status" data-testid="connection" data-state=${this.state}><span class="spinner" aria-hidden="true"></span>
-      <span class="connection-text">${t(`connection.${words}`)}</span>
+      <span class="connection-text">${linkWords(this.state)}</span>
       ${this.state === 'silent' ? html`<span class="connection-text" aria-hidden="true" data-testid="silent-for">· ${formatDuration(seconds * 1000)}</span>` : ''}</span>`;
   }
 }
+
+/** What there is to say of a connection. @param {Connection} state */
+export const linkWords = (state) => t(`connection.${state === 'lost' && !wasOpen.get() ? 'absent' : state}`);
 
 customElements.define('navi-connection', NaviConnection);

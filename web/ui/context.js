@@ -1,9 +1,9 @@
 // What fills the model's window, part by part.
 
 /** @import { Entry } from '../state/types.js' */
-/** @import { ContextParts } from '../state/wire.js' */
+/** @import { ChatRequest, ContextParts } from '../state/wire.js' */
 
-import { goTo, pageError, showRun } from '../app/actions.js';
+import { goTo, openPanel, pageError, showRun } from '../app/actions.js';
 import { openId, session } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, svg } from '../lit.js';
@@ -12,10 +12,11 @@ import { shares } from '../state/context.js';
 import { errorCard } from './cards.js';
 import { formatTokens } from './format.js';
 import { icons } from './icons.js';
+import { requestParts } from './model_call.js';
 import { NaviPanel } from './panel.js';
 
 export class NaviContext extends NaviPanel {
-  static properties = { _parts: { state: true }, _problem: { state: true } };
+  static properties = { _parts: { state: true }, _problem: { state: true }, _next: { state: true } };
 
   constructor() {
     super();
@@ -24,6 +25,8 @@ export class NaviContext extends NaviPanel {
     this._parts = null;
     /** @type {{ code: string, message: string } | null} */
     this._problem = null;
+    /** What the model would be sent now, where one asked for it. @type {ChatRequest | 'loading' | null} */
+    this._next = null;
   }
 
   firstUpdated() {
@@ -57,7 +60,32 @@ export class NaviContext extends NaviPanel {
       <div class="panel-tools">
         ${cut === null ? nothing : html`<button type="button" class="button small plain" data-testid="context-cut" @click=${() => this.#go(() => goTo(this._id, cut))}>${icons.note}<span>${t('context.cut')}</span></button>`}
         ${counted === 0 || run_id === null ? nothing : html`<button type="button" class="button small plain" data-testid="context-sent" @click=${() => this.#go(() => showRun(run_id))}>${icons.history}<span>${t('context.sent')}</span></button>`}
-      </div>`;
+        <button type="button" class="button small plain" data-testid="context-runs" @click=${() => this.#go(() => void openPanel('runs'))}>${icons.history}<span>${t('runs.list')}</span></button>
+        <button type="button" class="button small plain" data-testid="context-now" aria-expanded=${String(this._next !== null)} @click=${() => void this.#toggleNext()}>${icons.search}<span>${t('context.now')}</span></button>
+      </div>
+      ${this.#next()}`;
+  }
+
+  #next() {
+    const next = this._next;
+    if (next === null) return nothing;
+    if (next === 'loading') return html`<p class="quiet loading" role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`;
+    return html`<section data-testid="context-next">${requestParts(next, t('context.next'))}</section>`;
+  }
+
+  async #toggleNext() {
+    if (this._next !== null) {
+      this._next = null;
+      return;
+    }
+    this._next = 'loading';
+    this._problem = null;
+    try {
+      this._next = await api.context(this._id);
+    } catch (error) {
+      this._next = null;
+      this._problem = pageError(error);
+    }
   }
 
   /** @param {() => void} where */

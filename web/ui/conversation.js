@@ -3,21 +3,21 @@
 
 import { showToast } from '../app/actions.js';
 import { loadEarlier, outboxOf } from '../app/session.js';
-import { connection, session, target, unfolded } from '../app/signals.js';
+import { changes, connection, printing, session, target, unfolded } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
-import { atTheEnd } from '../state/approvals.js';
+import { madeFiles } from '../state/made.js';
 import { isUnderWay } from '../state/outbox.js';
 import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
 import { stretches } from '../state/work.js';
 import { endingCard } from './cards.js';
 import { NaviElement } from './element.js';
+import { bringIntoView, markWords, unmark } from './found.js';
 import { icons } from './icons.js';
 import { pendingMessages } from './pending.js';
 import { ScrollKeeper } from './scroll.js';
 import { isQuiet } from './status_line.js';
 import { unknownPlaces } from './unknown.js';
-import './approval.js';
 import './dividers.js';
 import './message.js';
 
@@ -25,12 +25,16 @@ import './message.js';
 const PAGE = 100;
 const DRAWN = 300;
 const LAID_OUT_MS = 60;
+/** How high a line is where that cannot be told. */
+const LINE_PX = 24;
+/** @type {never[]} */
+const NONE = [];
 /** How long a message that was looked for stands out. */
 const FOUND_MS = 2_500;
 
 /** The open conversation, newest at the bottom. */
 export class NaviConversation extends NaviElement {
-  static properties = { _shown: { state: true }, _last: { state: true }, _away: { state: true }, _reads: { state: true } };
+  static properties = { _shown: { state: true }, _last: { state: true }, _away: { state: true }, _lines: { state: true }, _reads: { state: true } };
 
   constructor() {
     super();
@@ -42,16 +46,29 @@ export class NaviConversation extends NaviElement {
     /** Whether the reader is away from the end, and what was the newest entry when that began. */
     this._away = false;
     this._newest_read = '';
+    /** How high that was, and how many lines it has grown by. */
+    this._height_read = 0;
+    this._lines = 0;
     this._session_id = '';
-    this._keeper = new ScrollKeeper((away) => this.#left(away), (edge) => (edge === 'start' ? void this.#earlier() : this.#later()));
+    this._keeper = new ScrollKeeper((away) => this.#left(away), (edge) => (edge === 'start' ? void this.#earlier() : this.#later()), () => this.#count());
     this._outbox_length = 0;
+    this._printing = false;
     /** The work in what is drawn. @type {ReadonlyMap<string, Stretch>} */
     this._work = new Map();
+    /** The files that its runs left behind. @type {ReadonlyMap<string, string[]>} */
+    this._made = new Map();
   }
 
   disconnectedCallback() {
     super.disconnectedCallback();
     this._keeper.stop();
+  }
+
+  willUpdate() {
+    if (printing.get() === this._printing) return;
+    this._printing = printing.get();
+    // Whoever reads further up goes on there afterwards.
+    if (this._away) this._keeper.hold(this.querySelectorAll('navi-message'));
   }
 
   updated() {
@@ -61,6 +78,7 @@ export class NaviConversation extends NaviElement {
     const id = session.get()?.id ?? '';
     const waiting = outboxOf(id).length;
     // A conversation opens at its end, and who has just written wants to see it.
+    if (id !== this._session_id) unmark();
     if (id !== this._session_id || waiting > this._outbox_length) void this.#toEnd(false);
     this._session_id = id;
     this._outbox_length = waiting;
@@ -96,6 +114,7 @@ export class NaviConversation extends NaviElement {
     if (!(found instanceof HTMLElement)) return;
     found.scrollIntoView({ block: 'start' });
     found.focus({ preventScroll: true });
+    await goToWords(found, wanted.words);
     found.classList.add('found');
     setTimeout(() => found.classList.remove('found'), FOUND_MS);
   }
@@ -107,19 +126,20 @@ export class NaviConversation extends NaviElement {
     const hidden = from + state.earlier;
     const whole = to === state.entries.length;
     const unread = this.#since(state.entries).filter(({ kind }) => kind === 'user' || kind === 'assistant').length;
-    const news = unread === 0 ? [] : [t('conversation.new', { n: unread })];
+    const news = unread > 0 ? [t('conversation.new', { n: unread })] : this._away && this._lines > 0 ? [t('conversation.new_lines', { n: this._lines })] : [];
     const asked = answers(state.entries);
     const drawn = state.entries.slice(from, to);
     this._work = stretches(drawn, whole && state.run !== null, this._work);
+    this._made = madeFiles(state.entries, changes.get() ?? NONE, state.run?.run_id ?? null, this._made);
     const compressed = compressedAt(state.compression, state.entries, state.earlier);
     return html`
       <div class="scroll" role="log" aria-live="off" aria-label=${t('conversation.label')} tabindex="0" data-testid="conversation"
-        data-last-seq=${state.last_seq} data-running=${String(state.run !== null)}>
+        data-last-seq=${state.last_seq} data-running=${String(state.run !== null)} data-link=${connection.get()}>
         <div class="column">
           ${hidden === 0 ? nothing : html`<button type="button" class="link-button earlier" data-testid="show-earlier" aria-busy=${String(this._reads)}
             @click=${() => this.#earlier()}>${t('conversation.earlier', { n: Math.min(hidden, PAGE) })}</button>`}
           ${repeat(drawn, (entry) => entry.id, (entry, i) => html`${from + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
-            ?first=${begins(state.entries, from + i)} steps .work=${this._work.get(entry.id) ?? null} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
+            ?first=${begins(state.entries, from + i)} steps .work=${this._work.get(entry.id) ?? null} .made=${this._made.get(entry.id) ?? NONE} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
           ${whole ? this.#end(state, compressed) : html`<button type="button" class="link-button later" data-testid="show-later"
             @click=${() => this.#later()}>${t('conversation.later')}</button>`}
         </div>
@@ -135,7 +155,6 @@ export class NaviConversation extends NaviElement {
    */
   #end(state, compressed) {
     return html`${compressed === state.entries.length ? compression(state) : nothing}
-      ${repeat(atTheEnd(state), (approval) => approval.approval_id, (approval) => html`<navi-approval class="apart" .approval=${approval}></navi-approval>`)}
       ${unknownPlaces('rest')}
       ${pendingMessages(state.id)}
       ${ending(state)}`;
@@ -146,6 +165,7 @@ export class NaviConversation extends NaviElement {
    * @param {Entry[]} entries
    */
   #range(entries) {
+    if (printing.get()) return { from: 0, to: entries.length };
     const last = this._last === '' ? -1 : entries.findIndex(({ id }) => id === this._last);
     const to = last < 0 ? entries.length : last + 1;
     // Who reads further up keeps what is drawn there while more comes.
@@ -169,6 +189,20 @@ export class NaviConversation extends NaviElement {
   #left(away) {
     this._away = away;
     this._newest_read = session.get()?.entries.at(-1)?.id ?? '';
+    this._height_read = this.#newestRead()?.offsetHeight ?? 0;
+    this._lines = 0;
+  }
+
+  #newestRead() {
+    return /** @type {HTMLElement | null} */ (this.querySelector(`article[data-message-id="${CSS.escape(this._newest_read)}"]`));
+  }
+
+  /** While one reads further up the newest message may go on, far below. */
+  #count() {
+    const article = this._away ? this.#newestRead() : null;
+    if (article === null) return;
+    const line_px = Number.parseFloat(getComputedStyle(article.querySelector('.prose') ?? article).lineHeight) || LINE_PX;
+    this._lines = Math.max(0, Math.round((article.offsetHeight - this._height_read) / line_px));
   }
 
   /** What came since the reader left the end. @param {Entry[]} entries */
@@ -214,6 +248,16 @@ export class NaviConversation extends NaviElement {
     await loadEarlier(message_id);
     this._reads = false;
   }
+}
+
+/** @param {Element} part @param {string[]} words */
+async function goToWords(part, words) {
+  const range = markWords(part, words);
+  if (range === null) return;
+  bringIntoView(range);
+  // What was out of sight is laid out now, and may be higher than it was taken for.
+  await new Promise((resolve) => { requestAnimationFrame(resolve); });
+  bringIntoView(range);
 }
 
 /** @param {SessionState} state */

@@ -1,5 +1,5 @@
 import { showToast } from '../app/actions.js';
-import { announcement } from '../app/signals.js';
+import { announce } from '../app/announce.js';
 import { t } from '../i18n/index.js';
 import { html } from '../lit.js';
 import { icons } from './icons.js';
@@ -32,7 +32,7 @@ export async function copyText(text) {
     showToast(t('message.copy_failed'), null, undefined, true);
     return false;
   }
-  announcement.set(t('message.copied'));
+  announce(t('message.copied'));
   return true;
 }
 

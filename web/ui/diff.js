@@ -32,7 +32,7 @@ export class NaviDiff extends NaviElement {
     const summary = t('diff.summary', { added, removed });
     return html`<div class="diff" data-testid="diff" data-added=${added} data-removed=${removed} data-whole=${String(!cut)}>
       <p class="diff-counts"><span class="off-screen">${summary}</span><span aria-hidden="true"><b class="added">+${added}</b> <b class="removed">−${removed}</b></span></p>
-      <div class="diff-scroll" tabindex="0" role="region" aria-label=${summary}><table><tbody>${shown.map(row)}</tbody></table></div>
+      <div class="diff-scroll" tabindex="0" role="group" aria-label=${summary}><table><tbody>${shown.map(row)}</tbody></table></div>
       ${cut ? html`<button type="button" class="link-button" data-testid="diff-all" @click=${this.#unfold}>${t('diff.all', { n: rows.length })}</button>` : nothing}
     </div>`;
   }

@@ -1,8 +1,10 @@
+/** @import { Problem } from '../state/types.js' */
 /** @import { Fact, FormerFact } from '../state/wire.js' */
 
 import { goTo, pageError, sessionHref } from '../app/actions.js';
 import { sessions } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { said } from '../i18n/said.js';
 import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
 import { errorGroup } from '../state/errors.js';
@@ -13,18 +15,23 @@ import { icons } from './icons.js';
 import { isComposing } from './keys.js';
 
 /**
- * One fact. It asks its page to save and to forget (`navi-save`, `navi-forget`), and tells it
+ * One fact. It is corrected by its page's `save`, asks it to forget (`navi-forget`), and tells it
  * when a link leads away (`navi-leave`).
  */
 export class NaviFact extends NaviElement {
-  static properties = { fact: { attribute: false }, gone: { type: Boolean }, _editing: { state: true }, _history: { state: true } };
+  static properties = { fact: { attribute: false }, gone: { type: Boolean }, save: { attribute: false }, _editing: { state: true }, _saving: { state: true }, _fault: { state: true }, _history: { state: true } };
 
   constructor() {
     super();
     this.fact = /** @type {Fact} */ (/** @type {unknown} */ (null));
     /** Whether it was forgotten just now. */
     this.gone = false;
+    /** Has the service take another value; fails where it does not. @type {(value: string) => Promise<void>} */
+    this.save = async () => {};
     this._editing = false;
+    this._saving = false;
+    /** Why the service did not take what was written. @type {Problem | null} */
+    this._fault = null;
     /** @type {null | { state: 'loading' } | { state: 'ready', values: FormerFact[] } | { state: 'failed', code: string }} */
     this._history = null;
   }
@@ -40,7 +47,7 @@ export class NaviFact extends NaviElement {
     const name = plainName(fact.key);
     if (this.gone) return html`<div class="fact gone" data-testid="fact" data-key=${fact.key} data-state="forgotten" role="status">
       <span>${t('memory.forgotten', { name })}</span>
-      <button type="button" class="link-button" data-testid="fact-undo" @click=${() => this.#tell('navi-save', fact.value)}>${t('session.undo')}</button></div>`;
+      <button type="button" class="link-button" data-testid="fact-undo" @click=${() => void this.#send(fact.value)}>${t('session.undo')}</button>${this.#why()}</div>`;
     return html`<article class="fact" data-testid="fact" data-key=${fact.key} data-category=${fact.category} data-state=${isUnconfirmed(fact) ? 'unconfirmed' : 'known'} aria-label=${name}>
       <div class="fact-text"><h4>${name}${isUnconfirmed(fact) ? html` <span class="badge" data-testid="fact-unconfirmed" title=${t('memory.unconfirmed_hint')}>${t('memory.unconfirmed')}</span>` : nothing}</h4>
         ${this._editing ? this.#form() : html`<p class="fact-value" dir="auto" data-testid="fact-value">${fact.value}</p>`}
@@ -67,11 +74,12 @@ export class NaviFact extends NaviElement {
   #form() {
     return html`<form class="edit-form" @submit=${(/** @type {Event} */ event) => {
       event.preventDefault();
-      this.#save();
+      void this.#save();
     }}><textarea rows="1" dir="auto" data-testid="fact-input" aria-label=${`${t('memory.edit')}: ${plainName(this.fact.key)}`} .value=${this.fact.value}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></textarea>
+      ${this.#why()}
       <div class="edit-actions"><button type="button" class="button small plain" @click=${() => void this.#close()}>${t('queue.cancel')}</button>
-        <button type="submit" class="button small" data-testid="fact-save">${t('queue.save')}</button></div></form>`;
+        <button type="submit" class="button small" data-testid="fact-save" ?disabled=${this._saving}>${t('queue.save')}</button></div></form>`;
   }
 
   #history() {
@@ -96,18 +104,26 @@ export class NaviFact extends NaviElement {
       aria-expanded=${expanded === undefined ? nothing : String(expanded)} @click=${run}>${icons[icon]}</button>`;
   }
 
-  /** @param {string} name @param {string} [detail] */
-  #tell(name, detail) {
-    this.dispatchEvent(new CustomEvent(name, { detail }));
+  #why() {
+    const fault = this._fault;
+    if (fault === null) return nothing;
+    return html`<p class="fault" role="alert" data-testid="fact-fault">${icons.warning}<span>${t(`error.${errorGroup(fault.code)}.title`)}${fault.message === '' ? '' : `: ${said(fault.phrase, fault.message)}`}</span></p>`;
+  }
+
+  /** @param {string} name */
+  #tell(name) {
+    this.dispatchEvent(new CustomEvent(name));
   }
 
   async #edit() {
+    this._fault = null;
     this._editing = true;
     await this.updateComplete;
     this.querySelector('textarea')?.select();
   }
 
   async #close() {
+    this._fault = null;
     this._editing = false;
     await this.updateComplete;
     /** @type {HTMLElement | null} */ (this.querySelector('[data-testid="fact-edit"]'))?.focus();
@@ -123,15 +139,30 @@ export class NaviFact extends NaviElement {
       void this.#close();
     } else if (event.key === 'Enter' && !event.shiftKey) {
       event.preventDefault();
-      this.#save();
+      void this.#save();
     }
   }
 
-  #save() {
+  async #save() {
     const value = this.querySelector('textarea')?.value.trim() ?? '';
-    if (value === '') return;
-    if (value !== this.fact.value) this.#tell('navi-save', value);
-    void this.#close();
+    if (value === '' || this._saving) return;
+    // Where it is refused the words stay with their writer.
+    if (value === this.fact.value || await this.#send(value)) await this.#close();
+  }
+
+  /** @param {string} value @returns {Promise<boolean>} whether the service has it */
+  async #send(value) {
+    this._saving = true;
+    try {
+      await this.save(value);
+      this._fault = null;
+      return true;
+    } catch (error) {
+      this._fault = pageError(error);
+      return false;
+    } finally {
+      this._saving = false;
+    }
   }
 
   async #toggleHistory() {

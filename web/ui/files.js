@@ -8,6 +8,7 @@ import { addFiles, attachmentsOf } from '../app/attachments.js';
 import { readChanges } from '../app/changes.js';
 import { changes, openId } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { said } from '../i18n/said.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api, filePath } from '../net/api.js';
 import { errorCard } from './cards.js';
@@ -64,13 +65,13 @@ export class NaviFiles extends NaviPanel {
 
   /** @param {SessionFile} file */
   #file(file) {
-    const { file_id, name, bytes, media_type, expires_at, problem } = file;
+    const { file_id, name, bytes, media_type, expires_at, problem, phrase } = file;
     const path = filePath(this._id, file_id);
     return html`<li class="row" data-testid="file" data-file-id=${file_id} data-source=${file.source ?? 'upload'}>
       ${file.image === true ? html`<img class="row-image" src=${`${path}/image`} alt="" loading="lazy">` : html`<span class="row-icon">${icons.file}</span>`}
       <div class="row-text"><p class="row-title" dir="auto">${name}</p>
         <p class="row-note">${formatBytes(bytes)} · ${media_type}${file.source === 'tool' ? html` · ${t('files.by_tool')}` : nothing}${expires_at == null ? nothing : html` · ${t('files.until', { at: formatTime(expires_at) })}`}</p>
-        ${problem == null ? nothing : html`<p class="row-note warn">${sentence(problem)}</p>`}
+        ${problem == null ? nothing : html`<p class="row-note warn">${sentence(said(phrase, problem))}</p>`}
         ${this._asking !== file_id ? nothing : html`<p class="row-actions"><button type="button" class="button small destructive" data-testid="file-delete-confirm" @click=${() => void this.#remove(file_id)}>${t('files.delete_yes')}</button>
           <button type="button" class="button small plain" @click=${() => { this._asking = null; }}>${t('queue.cancel')}</button></p>`}</div>
       <a class="icon-button" href=${path} download=${name} data-testid="file-download" title=${t('files.download', { name })} aria-label=${t('files.download', { name })}>${icons.download}</a>

@@ -25,7 +25,7 @@ export function formatBytes(bytes) {
   const units = /** @type {const} */ (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']);
   const step = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
   return formatter(Intl.NumberFormat, {
-    style: 'unit', unit: units[step], unitDisplay: 'short', maximumFractionDigits: step > 2 ? 1 : 0,
+    style: 'unit', unit: units[step], unitDisplay: step === 0 ? 'long' : 'short', maximumFractionDigits: step > 2 ? 1 : 0,
   }).format(bytes / 1000 ** step);
 }
 
@@ -45,15 +45,20 @@ export function formatMoney(amount, currency) {
   return formatter(Intl.NumberFormat, { style: 'currency', currency, ...(small ? { maximumSignificantDigits: 2 } : {}) }).format(amount);
 }
 
+/** @param {number} share of one */
+export const formatPercent = (share) => formatter(Intl.NumberFormat, { style: 'percent' }).format(share);
+
 /** @param {number} ms */
 export function formatDuration(ms) {
   if (ms < 1000) return t('time.ms', { n: Math.round(ms) });
   const seconds = ms / 1000;
-  if (seconds < 60) {
+  if (seconds < 59.5) {
     const digits = seconds < 10 ? 1 : 0;
     return t('time.s', { n: formatter(Intl.NumberFormat, { maximumFractionDigits: digits }).format(seconds) });
   }
-  return t('time.min_s', { m: Math.floor(seconds / 60), s: Math.round(seconds % 60) });
+  const whole = Math.round(seconds);
+  const [m, s] = [Math.floor(whole / 60), whole % 60];
+  return s === 0 ? t('time.min', { m }) : t('time.min_s', { m, s });
 }
 
 /** The time alone for today, with its date before; nothing for what is none. @param {string} iso */

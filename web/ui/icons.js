@@ -20,6 +20,7 @@ export const icons = {
   send: icon(svg`<path d="M12 19.5V5M5.5 11.2 12 4.7l6.5 6.5"/>`),
   stop: icon(svg`<rect x="7" y="7" width="10" height="10" rx="2" class="solid"/>`),
   image: icon(svg`<rect x="4" y="5" width="16" height="14" rx="2.5"/><circle cx="9" cy="10" r="1.6"/><path d="m5 17.5 4.8-4.6 3 2.8 3-3.2 4 4"/>`),
+  code: icon(svg`<path d="m8 7-5 5 5 5M16 7l5 5-5 5M13.5 5l-3 14"/>`),
   copy: icon(svg`<rect x="9" y="9" width="10.5" height="10.5" rx="2"/><path d="M5.5 15h-.2A1.3 1.3 0 0 1 4 13.7V5.8A1.8 1.8 0 0 1 5.8 4h7.9A1.3 1.3 0 0 1 15 5.3v.2"/>`),
   check: icon(svg`<path d="m5 12.5 4.5 4.5L19 7.5"/>`),
   cross: icon(svg`<path d="m7 7 10 10M17 7 7 17"/>`),
@@ -45,6 +46,7 @@ export const icons = {
   sliders: icon(svg`<path d="M4 7h9M17 7h3M4 17h3M11 17h9"/><circle cx="15" cy="7" r="2"/><circle cx="9" cy="17" r="2"/>`),
   shield: icon(svg`<path d="M12 3.5 19 6v5.5c0 4.3-2.9 7.4-7 9-4.1-1.6-7-4.7-7-9V6ZM12 8.5v4M12 15.5v.3"/>`),
   microphone: icon(svg`<rect x="9" y="3.5" width="6" height="11" rx="3"/><path d="M5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3"/>`),
+  tag: icon(svg`<path d="M4 5.5A1.5 1.5 0 0 1 5.5 4h6l8.3 8.3a1.5 1.5 0 0 1 0 2.1l-5.4 5.4a1.5 1.5 0 0 1-2.1 0L4 11.5Z"/><circle cx="8.2" cy="8.2" r="1.2"/>`),
   clip: icon(svg`<path d="m19 11.5-7.2 7.2a4.3 4.3 0 0 1-6.1-6.1l7.6-7.6a2.9 2.9 0 0 1 4.1 4.1l-7.5 7.5a1.4 1.4 0 0 1-2-2l6.8-6.8"/>`),
   file: icon(svg`<path d="M7 3.5h6.5L18 8v12.5H7ZM13.5 3.5V8H18"/>`),
   undo: icon(svg`<path d="M8.5 5 4.5 9l4 4M4.5 9H14a5 5 0 0 1 0 10H9"/>`),
@@ -52,6 +54,7 @@ export const icons = {
   people: icon(svg`<circle cx="9" cy="8.5" r="3"/><path d="M3 19c.4-3.3 2.6-5 6-5s5.6 1.7 6 5M15.5 5.8a3 3 0 0 1 0 5.4M17.5 14.4c2 .7 3.2 2.2 3.5 4.6"/>`),
   key: icon(svg`<circle cx="8" cy="15.5" r="4"/><path d="m11 12.5 8-8M16 7.5l2.5 2.5M13.5 10l2 2"/>`),
   more: icon(svg`<circle cx="5.5" cy="12" r="1.6" class="solid"/><circle cx="12" cy="12" r="1.6" class="solid"/><circle cx="18.5" cy="12" r="1.6" class="solid"/>`),
+  bell: icon(svg`<path d="M5 17.5 6.5 16v-5a5.5 5.5 0 0 1 11 0v5l1.5 1.5ZM10.2 20.5h3.6"/>`),
   pause: icon(svg`<path d="M9 7v10M15 7v10"/>`),
   resume: icon(svg`<path d="M8 5.5v13l10-6.5Z" class="solid"/>`),
 };

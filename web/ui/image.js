@@ -31,13 +31,14 @@ export function imageRow(images, alt) {
  * @param {string} src
  * @param {string} alt
  * @param {string | null} [download] where its file is
+ * @param {{ width: number, height: number }} [size] in pixels, where that is known
  */
-export function openable(src, alt, download = null) {
+export function openable(src, alt, download = null, size = undefined) {
   return html`<button type="button" class="picture" aria-haspopup="dialog" aria-label=${t('image.open', { name: alt })} title=${t('image.open', { name: alt })} data-testid="picture"
     @click=${() => {
       shownImage.set({ src, alt, download });
       void openPanel('image');
-    }}><img src=${src} loading="lazy" alt=${alt}></button>`;
+    }}><img src=${src} loading="lazy" alt=${alt} width=${size?.width ?? nothing} height=${size?.height ?? nothing}></button>`;
 }
 
 /** A picture as large as the window. */

@@ -67,7 +67,7 @@ export class NaviInvitation extends NaviElement {
         <button class="button" data-testid="invitation-accept" ?disabled=${busy || this._elsewhere.busy}>${t('invitation.accept')}</button>
       </form>
       <p class="quiet">${t('invitation.until', { at: formatTime(offer.expires_at) })}</p>`}
-      <button type="button" class="link-button" data-testid="invitation-leave" @click=${() => invitation.set(null)}>${t('invitation.leave')}</button>
+      <button type="button" class="link-button" data-testid="invitation-leave" @click=${() => invitation.set(null)}>${t(offer === null ? 'invitation.go_on' : 'invitation.leave')}</button>
     </main>`;
   }
 

@@ -1,12 +1,12 @@
 import { t } from '../i18n/index.js';
 import { html } from '../lit.js';
-import { COMMAND } from './keys.js';
+import { COMMAND, SHIFT } from './keys.js';
 import { NaviPanel } from './panel.js';
 
 /** Each with what it does, in the order in which one meets them. @type {[string[], string][]} */
 const KEYS = [
-  [['Enter'], 'keys.send'], [['Shift', 'Enter'], 'keys.line'], [[COMMAND, 'Enter'], 'keys.steer'], [['Esc'], 'keys.stop'], [['↑'], 'keys.edit'],
-  [[COMMAND, 'K'], 'palette.open'], [[COMMAND, '⇧', 'O'], 'keys.new'], [['↑', '↓'], 'keys.list'], [['Y', 'A', 'N'], 'keys.answer'], [['?'], 'keys.open'],
+  [['Enter'], 'keys.send'], [[SHIFT, 'Enter'], 'keys.line'], [[COMMAND, 'Enter'], 'keys.steer'], [['Esc'], 'keys.stop'], [['↑'], 'keys.edit'],
+  [[COMMAND, 'K'], 'palette.open'], [[COMMAND, SHIFT, 'O'], 'keys.new'], [['↑', '↓'], 'keys.list'], [['→'], 'keys.row'], [['Y', 'A', 'N'], 'keys.answer'], [['?'], 'keys.open'],
 ];
 
 /** The keys that do something, and what. */

@@ -3,7 +3,7 @@
 /** @import { Fact, MemoryOverview } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
-import { t } from '../i18n/index.js';
+import { hasText, t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { byCategory, plainName, sameFact } from '../state/memory.js';
@@ -12,13 +12,17 @@ import { formatTime } from './format.js';
 import { icons, mark } from './icons.js';
 import { NaviPanel } from './panel.js';
 import './fact.js';
+import './fact_new.js';
 import './markdown.js';
 
 /** @typedef {{ code: string, message: string }} Problem */
 
+/** Those that Navi proposes, as `domain/memory` of the service has them. */
+const CATEGORIES = ['identity', 'people', 'places', 'work', 'preferences', 'projects', 'devices', 'other'];
+
 export class NaviMemory extends NaviPanel {
   static properties = {
-    _memory: { state: true }, _problem: { state: true }, _query: { state: true }, _asking: { state: true }, _gone: { state: true }, _summary: { state: true },
+    _memory: { state: true }, _problem: { state: true }, _query: { state: true }, _asking: { state: true }, _gone: { state: true }, _summary: { state: true }, _adding: { state: true },
   };
 
   constructor() {
@@ -33,6 +37,8 @@ export class NaviMemory extends NaviPanel {
     /** Facts that were forgotten just now and can be had back. @type {Fact[]} */
     this._gone = [];
     this._summary = false;
+    /** Whether there is a form for a fact of one's own. */
+    this._adding = false;
   }
 
   firstUpdated() {
@@ -47,10 +53,13 @@ export class NaviMemory extends NaviPanel {
       <div class="panel-tools">
         <label class="search">${icons.search}<input type="search" data-testid="memory-search" placeholder=${t('memory.search')} aria-label=${t('memory.search')}
           .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}></label>
+        <button type="button" class="button small plain" data-testid="memory-add" aria-expanded=${String(this._adding)} ?disabled=${memory === null} @click=${() => { this._adding = !this._adding; }}>${icons.plus}<span>${t('memory.add')}</span></button>
         <button type="button" class="button small plain" data-testid="memory-export" @click=${() => void this.#export()}>${icons.download}<span>${t('memory.export')}</span></button>
         <button type="button" class="button small plain danger" data-testid="memory-forget-all" ?disabled=${memory === null || memory.facts.length === 0}
           @click=${() => void this.#ask()}>${icons.trash}<span>${t('memory.forget_all')}</span></button>
       </div>
+      ${this._adding && memory !== null ? html`<navi-fact-new .categories=${categories(memory.facts)} .save=${(/** @type {import('./fact_new.js').Written} */ fact) => this.#add(fact)}
+        @navi-over=${() => void this.#added()}></navi-fact-new>` : nothing}
       ${this._asking ? this.#question(memory?.facts.length ?? 0) : nothing}
       ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
       ${memory === null ? this._problem === null ? skeleton() : nothing : this.#facts(memory)}`);
@@ -64,9 +73,9 @@ export class NaviMemory extends NaviPanel {
       ${memory.summary === null || memory.summary === '' ? nothing : this.#narrative(memory.summary, memory.updated_at)}
       ${groups.length > 0 ? nothing : html`<div class="memory-empty" data-testid="memory-empty">${mark}<p class="quiet">${t(this._query.trim() === '' ? 'memory.empty' : 'memory.no_match')}</p></div>`}
       ${repeat(groups, ({ category }) => category, ({ category, facts }) => html`<section data-testid="memory-category" data-category=${category}>
-        <h3>${plainName(category)}</h3>
+        <h3>${categoryName(category)}</h3>
         <ul class="facts">${repeat(facts, ({ key }) => key, (fact) => html`<li><navi-fact .fact=${fact} ?gone=${this.#isGone(fact)}
-          @navi-forget=${() => this.#forget(fact)} @navi-save=${(/** @type {CustomEvent<string>} */ event) => this.#save(fact, event.detail)}
+          @navi-forget=${() => this.#forget(fact)} .save=${(/** @type {string} */ value) => this.#save(fact, value)}
           @navi-leave=${() => this.close()}></navi-fact></li>`)}</ul></section>`)}`;
   }
 
@@ -144,9 +153,24 @@ export class NaviMemory extends NaviPanel {
     return this.#change(() => api.forgetFact(fact), () => { this._gone = [...this._gone, fact]; });
   }
 
-  /** A correction, or the undoing of a deletion. @param {Fact} fact @param {string} value */
-  #save(fact, value) {
-    return this.#change(() => api.saveFact(fact, value), () => { this._gone = this._gone.filter((gone) => !sameFact(gone, fact)); });
+  /** A correction, or the undoing of a deletion; fails where the service does not take it. @param {Fact} fact @param {string} value */
+  async #save(fact, value) {
+    await api.saveFact(fact, value);
+    this._gone = this._gone.filter((gone) => !sameFact(gone, fact));
+    await this.#load();
+  }
+
+  /** A fact that one writes by hand. @param {import('./fact_new.js').Written} fact */
+  async #add(fact) {
+    await api.saveFact(fact, fact.value);
+    this._query = '';
+    await this.#load();
+  }
+
+  async #added() {
+    this._adding = false;
+    await this.updateComplete;
+    /** @type {HTMLElement | null} */ (this.querySelector('[data-testid="memory-add"]'))?.focus();
   }
 
   async #forgetAll() {
@@ -155,6 +179,15 @@ export class NaviMemory extends NaviPanel {
     /** @type {HTMLElement | null} */ (this.querySelector('[data-testid="memory-close"]'))?.focus();
   }
 }
+
+/** Those that Navi proposes have words of the page's; others are as they were made. @param {string} category */
+function categoryName(category) {
+  const key = `memory.category.${category}`;
+  return hasText(key) ? t(key) : plainName(category);
+}
+
+/** What a fact may be about: what Navi proposes, and what is there beside it. @param {Fact[]} facts */
+const categories = (facts) => [...new Set([...CATEGORIES, ...facts.map(({ category }) => category)])].map((id) => ({ id, name: categoryName(id) }));
 
 function skeleton() {
   return html`<div class="skeleton" role="status" aria-label=${t('app.loading')}><div class="bone"></div><div class="bone"></div><div class="bone short"></div></div>`;

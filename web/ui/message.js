@@ -9,30 +9,35 @@ import { t } from '../i18n/index.js';
 import { said } from '../i18n/said.js';
 import { html, nothing, repeat } from '../lit.js';
 import { approvalOf } from '../state/approvals.js';
+import { numbersOf } from '../state/children.js';
 import { shownState } from '../state/outcome.js';
-import { isFolded, isInSteps, unmended } from '../state/work.js';
+import { isFolded, isInSteps, isSubagent, unmended } from '../state/work.js';
 import { branchPager } from './branch_pager.js';
 import { withCode } from './cards.js';
 import { copyButton } from './copy.js';
 import { switchDivider } from './dividers.js';
 import { NaviElement } from './element.js';
-import { formatTime, sentence } from './format.js';
+import { sentence } from './format.js';
 import { icons, mark } from './icons.js';
-import { isUnfolded, workHead } from './work.js';
+import { fileChips, isUnfolded, workHead } from './work.js';
 import './alert.js';
 import './code.js';
 import './footnote.js';
 import './markdown.js';
 import './math.js';
+import './pace.js';
 import './plan.js';
 import './subagent.js';
 import './thinking.js';
 import './tool_card.js';
 import './user_message.js';
 
+/** @type {string[]} */
+const NONE = [];
+
 /** One entry of the conversation. It is drawn again only when its entry is another object. */
 export class NaviMessage extends NaviElement {
-  static properties = { entry: { attribute: false }, first: { type: Boolean }, fork: { attribute: false }, asked: { attribute: false }, work: { attribute: false }, steps: { type: Boolean } };
+  static properties = { entry: { attribute: false }, first: { type: Boolean }, fork: { attribute: false }, asked: { attribute: false }, work: { attribute: false }, made: { attribute: false }, steps: { type: Boolean }, subagent: { type: Boolean }, _looked: { state: true } };
 
   constructor() {
     super();
@@ -45,8 +50,14 @@ export class NaviMessage extends NaviElement {
     this.asked = null;
     /** The work that it has a part in. @type {Stretch | null} */
     this.work = null;
+    /** The files that its run left behind, where it ends that. @type {string[]} */
+    this.made = NONE;
     /** Whether the list of steps shows what its calls did to it. */
     this.steps = false;
+    /** Whether a subagent said it. */
+    this.subagent = false;
+    /** Whether somebody looked at what stands below it. */
+    this._looked = false;
   }
 
   render() {
@@ -63,20 +74,22 @@ export class NaviMessage extends NaviElement {
     const isLast = entry.content !== '' && entry.calls.length === 0 && !entry.is_plan;
     const { work } = this;
     const calls = this.#calls(entry);
+    const numbers = numbersOf(calls.filter(isSubagent));
     const head = work !== null && work.id === entry.id ? workHead(work) : nothing;
     const folded = work !== null && entry.content === '' && !isUnfolded(work);
-    const bare = entry.content === '' && calls.length === 0 && head === nothing && (folded || entry.thinking === '');
+    const bare = entry.content === '' && calls.length === 0 && this.made.length === 0 && head === nothing && (folded || entry.thinking === '');
     return html`<article class="message assistant ${this.first ? 'first' : ''} ${work !== null ? 'worked' : ''} ${bare && !this.first ? 'bare' : ''}" data-testid="message" data-role="assistant"
       data-message-id=${entry.id} tabindex="-1" data-state=${entry.open ? 'streaming' : entry.state} aria-label=${t('conversation.navi')}>
       ${this.first ? html`<span class="avatar">${mark}</span>` : nothing}
       ${entry.content === '' ? head : nothing}
       ${entry.thinking === '' || folded ? nothing : html`<navi-thinking .entry=${entry}></navi-thinking>`}
-      ${entry.is_plan ? html`<navi-plan .entry=${entry}></navi-plan>` : entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
+      ${entry.is_plan ? html`<navi-plan .entry=${entry} ?subagent=${this.subagent}></navi-plan>` : entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
         .text=${entry.content} .complete=${!entry.open}></navi-markdown>`}
       ${entry.content === '' ? nothing : head}
       ${repeat(sideBySide(calls), (group) => group[0].id, (group) => (group[0].name === AGENT
-        ? html`<div class="agents">${repeat(group, (call) => call.id, (call) => html`<navi-subagent .call=${call} .run=${entry.run_id}></navi-subagent>`)}</div>`
+        ? html`<div class="agents">${repeat(group, (call) => call.id, (call) => html`<navi-subagent .call=${call} .run=${entry.run_id} .number=${numbers.get(call.id) ?? 0}></navi-subagent>`)}</div>`
         : html`<navi-tool-card .call=${group[0]}></navi-tool-card>`))}
+      ${fileChips(this.made)}
       ${entry.open || !(isLast || this.asked !== null || this.fork !== null) ? nothing : this.#foot(entry, isLast)}
     </article>`;
   }
@@ -94,7 +107,8 @@ export class NaviMessage extends NaviElement {
   /** @param {AssistantEntry} entry @param {boolean} isLast */
   #foot(entry, isLast) {
     const { asked } = this;
-    return html`<div class="message-foot">
+    const look = () => { this._looked = true; };
+    return html`<div class="message-foot" @pointerenter=${look} @focusin=${look}>
       ${entry.state === 'complete' ? nothing : html`<span class="tag ${entry.state}">${t(`message.state.${entry.state}`)}</span>`}
       ${this.fork === null ? nothing : branchPager(this.fork)}
       <span class="message-actions">${isLast ? copyButton(() => entry.content, 'message.copy') : nothing}
@@ -102,7 +116,7 @@ export class NaviMessage extends NaviElement {
           title=${t('message.regenerate')} aria-label=${t('message.regenerate')} @click=${() => void regenerate(asked)}>${icons.again}</button>`}
         ${entry.run_id === null || sharedLink.get() !== null || !(isLast || asked !== null) ? nothing : html`<button type="button" class="icon-button" data-testid="run-details" data-run-id=${entry.run_id}
           aria-haspopup="dialog" title=${t('message.details')} aria-label=${t('message.details')} @click=${() => showRun(/** @type {string} */ (entry.run_id))}>${icons.history}</button>`}
-        ${isLast ? html`<time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>` : nothing}</span></div>`;
+        ${isLast ? html`<navi-pace .entry=${entry} ?wanted=${this._looked}></navi-pace>` : nothing}</span></div>`;
   }
 }
 

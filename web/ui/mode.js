@@ -3,14 +3,17 @@
 
 /** @import { ConsentMode, Fence } from '../state/wire.js' */
 
+import { goTo } from '../app/actions.js';
 import { choice } from '../app/choice.js';
 import { setMode, setModel, setProfile } from '../app/session.js';
-import { chosenMode, chosenModel, chosenProfile, mode, openId, outside, ownsOpen, profiles, runModel, status } from '../app/signals.js';
+import { chosenMode, chosenModel, chosenProfile, mode, openId, outside, ownsOpen, profiles, runModel, session, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { said } from '../i18n/said.js';
 import { html, live, nothing } from '../lit.js';
+import { sourcesOf } from '../state/outside.js';
 import { withCode } from './cards.js';
 import { NaviElement } from './element.js';
-import { sentence } from './format.js';
+import { formatTime, sentence } from './format.js';
 import { icons } from './icons.js';
 import { modelChoices } from './models.js';
 
@@ -45,6 +48,8 @@ export class NaviMode extends NaviElement {
   }
 
   render() {
+    // Nothing is known before the service was heard of.
+    if (status.get() === null) return nothing;
     const { mode: now } = this.#now();
     const read = outside.get();
     const open = holes(status.get()?.fence);
@@ -59,7 +64,7 @@ export class NaviMode extends NaviElement {
         <span class="mode-more">${icons.chevron}</span></button>
       <div id="mode-panel" popover class="mode-panel" role="dialog" aria-label=${title} data-testid="mode-panel" @toggle=${(/** @type {ToggleEvent} */ event) => { this._open = event.newState === 'open'; }}>
         ${this._open ? this.#groups() : nothing}
-        ${read ? html`<p class="mode-outside" data-testid="outside-text">${icons.globe}<span>${t('mode.outside')}</span></p>` : nothing}
+        ${read ? html`<p class="mode-outside" data-testid="outside-text">${icons.globe}<span>${t('mode.outside')}</span></p>${this._open ? this.#sources() : nothing}` : nothing}
         ${open.length === 0 ? nothing : html`<ul class="fence-list" data-testid="fence-list">${open.map((text) => html`<li>${icons.warning}<span>${withCode(text)}</span></li>`)}</ul>`}
       </div></span>`;
   }
@@ -72,6 +77,21 @@ export class NaviMode extends NaviElement {
         <div class="model-list">${modelChoices(choice()).map(({ name, label, notes, problem }) => this.#choice('model', name, html`<b class=${name === null ? '' : 'head-model'}>${label}</b>`, html`${notes}${problem === null ? nothing : html`<span class="model-problem" data-testid="model-problem">${icons.warning}<span>${problem}</span></span>`}`))}</div></fieldset>
       ${list.length < 2 ? nothing : html`<fieldset data-testid="choice-profiles"><legend>${t('header.profile')}</legend>${list.map(({ id, name, description }) => this.#choice('profile_id', id, html`<b>${name}</b>`, description))}</fieldset>`}
       ${now.mode === null ? nothing : html`<fieldset><legend>${t('mode.label')}</legend>${MODES.map((name) => this.#choice('mode', name, html`<b>${t(`mode.${name}`)}</b>`, t(`mode.${name}.text`)))}</fieldset>`}`;
+  }
+
+  /** What was read from outside, and where that stands. */
+  #sources() {
+    const state = session.get();
+    if (state === null) return nothing;
+    return html`<ul class="outside-list" aria-label=${t('mode.sources')}>${sourcesOf(state).map(({ message_id, what, at }) => html`<li data-testid="outside-source">
+        <button type="button" class="link-button" dir="auto" title=${what} @click=${() => this.#lead(state.id, message_id)}>${what}</button> <time datetime=${at}>${formatTime(at)}</time></li>`)}</ul>
+      ${state.earlier === 0 ? nothing : html`<p class="quiet">${t('mode.sources_earlier')}</p>`}`;
+  }
+
+  /** @param {string} session_id @param {string} message_id */
+  #lead(session_id, message_id) {
+    /** @type {HTMLElement | null} */ (this.querySelector('.mode-panel'))?.hidePopover();
+    goTo(session_id, message_id);
   }
 
   /**
@@ -142,7 +162,7 @@ export function holes(fence) {
     ...(fence.files_open ? [t('fence.files')] : []),
     ...(fence.commands_open ? [t('fence.commands')] : []),
     // Without a fence nobody misses the sandbox.
-    ...(fence.sandbox == null || fence.commands_open ? [] : [t('fence.sandbox', { reason: sentence(fence.sandbox) })]),
+    ...(fence.sandbox == null || fence.commands_open ? [] : [t('fence.sandbox', { reason: sentence(said(fence.sandbox_phrase, fence.sandbox)) })]),
   ];
 }
 

@@ -6,10 +6,12 @@ import { pageError } from '../app/actions.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
+import { tokensPerSecond } from '../state/pace.js';
 import { errorCard } from './cards.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
 import { formatBytes, formatDuration, formatTokens } from './format.js';
+import { icons } from './icons.js';
 import { visible } from './visible.js';
 
 const BRIEF_CHARS = 120;
@@ -47,11 +49,7 @@ export class NaviModelCall extends NaviElement {
     const { request, reply } = sent;
     return html`<div data-testid="call-sent" data-exact=${String(sent.exact)}>
       ${sent.exact ? nothing : html`<p class="row-note warn" data-testid="call-inexact">${t('runs.inexact')}</p>`}
-      ${options(request)}
-      <div class="tool-label"><span>${t('runs.sent')}</span>${copyButton(() => JSON.stringify(request, null, 2), 'message.copy')}</div>
-      <ol class="sent">${request.messages.map(message)}</ol>
-      ${(request.tools ?? []).length === 0 ? nothing : html`<details class="sent-tools"><summary>${t('runs.tools', { n: request.tools.length })}</summary>
-        <pre tabindex="0" class="tool-text">${visible(JSON.stringify(request.tools, null, 2))}</pre></details>`}
+      ${requestParts(request, t('runs.sent'))}
       <div class="tool-label"><span>${t('runs.reply')}</span></div>
       ${reply == null ? html`<p class="quiet">${t('runs.no_reply')}</p>` : html`
         ${part('thinking', reply.thinking ?? '')}${part('text', reply.content ?? '')}
@@ -59,6 +57,15 @@ export class NaviModelCall extends NaviElement {
           <pre tabindex="0" class="tool-text" data-testid="call-reply-tool">${visible(JSON.stringify(args, null, 2) ?? '')}</pre>`)}`}
     </div>`;
   }
+}
+
+/** What a model is sent, message by message. @param {ChatRequest} request @param {string} label */
+export function requestParts(request, label) {
+  return html`${options(request)}
+    <div class="tool-label"><span>${label}</span>${copyButton(() => JSON.stringify(request, null, 2), 'message.copy')}</div>
+    <ol class="sent">${request.messages.map(message)}</ol>
+    ${(request.tools ?? []).length === 0 ? nothing : html`<details class="sent-tools"><summary>${t('runs.tools', { n: request.tools.length })}</summary>
+      <pre tabindex="0" class="tool-text">${visible(JSON.stringify(request.tools, null, 2))}</pre></details>`}`;
 }
 
 /** @param {'text' | 'thinking'} kind @param {string} text */
@@ -97,14 +104,19 @@ function message(sent) {
 /** A word of the service that we have one for, or as it is. @param {string} key @param {string} word */
 const known = (key, word) => (key.startsWith('runs.') ? word : key);
 
+/** The marks that calls of tools have. @type {Record<string, unknown>} */
+const OUTCOMES = { done: icons.check, stopped: icons.stop, failed: icons.cross };
+
 /** The line of a call. @param {CallInfo} call */
 export function callTitle(call) {
   const { kind, model, first_chunk_ms, duration_ms, prompt_tokens, completion_tokens, outcome } = call;
+  const pace = tokensPerSecond(call);
   return html`<span class="row-title">${known(t(`runs.call.${kind}`), kind)}</span> <span class="run-brief">${model}</span>
-    <span class="row-note run-end"><span data-testid="call-outcome" data-outcome=${outcome}>${known(t(`runs.outcome.${outcome}`), outcome)}</span>
+    <span class="row-note run-end"><span class="tool-state" data-testid="call-outcome" data-outcome=${outcome}>${OUTCOMES[outcome] ?? nothing}<span class="tool-state-text">${known(t(`runs.outcome.${outcome}`), outcome)}</span></span>
       ${duration_ms == null ? nothing : html`<span data-testid="run-duration">${formatDuration(duration_ms)}</span>`}
       ${first_chunk_ms == null ? nothing : html`<span>${t('runs.first_chunk', { time: formatDuration(first_chunk_ms) })}</span>`}
-      ${prompt_tokens == null && completion_tokens == null ? nothing : html`<span data-testid="call-tokens">${t('runs.tokens', { read: formatTokens(prompt_tokens ?? 0), written: formatTokens(completion_tokens ?? 0) })}</span>`}</span>`;
+      ${prompt_tokens == null && completion_tokens == null ? nothing : html`<span data-testid="call-tokens">${t('runs.tokens', { read: formatTokens(prompt_tokens ?? 0), written: formatTokens(completion_tokens ?? 0) })}</span>`}
+      ${pace === null ? nothing : html`<span data-testid="call-pace">${t('runs.pace', { n: formatTokens(pace) })}</span>`}</span>`;
 }
 
 customElements.define('navi-model-call', NaviModelCall);

@@ -1,7 +1,7 @@
 // What a program prints while it runs, in its colours: the newest lines, and their end in view
 // for who reads there.
 
-import { announcement } from '../app/signals.js';
+import { announce } from '../app/announce.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { isColoured, plain, settled, tail } from '../state/terminal.js';
@@ -82,7 +82,7 @@ export class NaviOutput extends NaviElement {
 
   #follow() {
     this._pinned = true;
-    announcement.set(t('tool.following'));
+    announce(t('tool.following'));
   }
 
   /** @param {HTMLElement} pane */

@@ -6,6 +6,7 @@ import { Finder } from '../app/finder.js';
 import { sessions } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
+import { matched } from '../state/search.js';
 import { matching } from '../state/sessions.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
@@ -45,13 +46,13 @@ export class NaviPalette extends NaviPanel {
     const at = Math.min(this._at, choices.length - 1);
     let n = -1;
     return html`<dialog class="palette" data-testid="palette" aria-label=${t('palette.label')} @close=${this.closed} @click=${this.pressed}>
-      <label class="palette-field">${icons.search}<input type="text" role="combobox" autocomplete="off" spellcheck="false" data-testid="palette-input"
+      <div class="palette-field"><label>${icons.search}<input type="text" role="combobox" autocomplete="off" spellcheck="false" data-testid="palette-input"
         aria-label=${t('palette.label')} placeholder=${t('palette.placeholder')} aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
         aria-activedescendant=${at < 0 ? nothing : `palette-${at}`} .value=${this._query}
         @input=${(/** @type {InputEvent} */ event) => {
           this._query = /** @type {HTMLInputElement} */ (event.target).value;
           this._at = 0;
-        }} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event, choices, at)}></label>
+        }} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event, choices, at)}></label>${this.closeButton('palette')}</div>
       <div id="palette-list" class="palette-list" role="listbox" aria-label=${t('palette.label')}>
         ${groups.map(([name, items]) => html`<div role="group" aria-label=${name}><p class="palette-group" aria-hidden="true">${name}</p>
           ${items.map((choice) => {
@@ -106,7 +107,7 @@ function conversation(session) {
 /** @param {SearchHit} hit @returns {Choice} */
 function place(hit) {
   const side = hit.session_archived ? `${hit.session_title} · ${t('archive.mark')}` : hit.session_title;
-  return { id: hit.message_id ?? hit.session_id, icon: 'search', text: words(hit), side, run: () => goTo(hit.session_id, hit.message_id) };
+  return { id: hit.message_id ?? hit.session_id, icon: 'search', text: words(hit), side, run: () => goTo(hit.session_id, hit.message_id, matched(hit.snippet)) };
 }
 
 /** @param {Choice} choice @param {number} n @param {boolean} selected @param {() => void} take */

@@ -6,8 +6,33 @@ import { icons } from './icons.js';
 
 /** What stands over the page until it is closed. */
 export class NaviPanel extends NaviElement {
+  /** The tab that was brought into sight last. @type {Element | null} */
+  #tab = null;
+  #sizes = new ResizeObserver(() => this.#showTab());
+
   firstUpdated() {
     this.open();
+    const list = this.querySelector('.tabs');
+    if (list !== null) this.#sizes.observe(list);
+  }
+
+  updated() {
+    const tab = this.querySelector('.tabs [aria-selected="true"]');
+    if (tab !== this.#tab) this.#showTab();
+    this.#tab = tab;
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this.#sizes.disconnect();
+  }
+
+  /** Where not all tabs have room, the one that is shown is in sight. */
+  #showTab() {
+    const list = this.querySelector('.tabs');
+    const tab = this.querySelector('.tabs [aria-selected="true"]');
+    if (!(list instanceof HTMLElement && tab instanceof HTMLElement)) return;
+    list.scrollLeft = tab.offsetLeft - list.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
   }
 
   open() {

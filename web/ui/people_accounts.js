@@ -46,17 +46,17 @@ export class NaviPeopleAccounts extends NaviElement {
     const { busy, problem } = this._asking;
     const link = this._link?.person === id ? this._link.made : null;
     return html`<li class="row" data-testid="person" data-name=${name} data-role=${role}><span class="row-icon">${icons.person}</span>
-      <div class="row-text"><p class="row-title"><span dir="auto">${visible(name)}</span> ${you ? html`<span class="tag">${t('people.you')}</span>` : nothing}</p>
+      <div class="row-text"><div class="row-line"><p class="row-title"><span dir="auto">${visible(name)}</span> ${you ? html`<span class="tag">${t('people.you')}</span>` : nothing}</p>
+          <label class="select"><span class="off-screen">${t('people.role')}: ${name}</span><select data-testid="person-role" ?disabled=${busy} .value=${live(role)}
+            @change=${(/** @type {Event} */ event) => this.#change(id, /** @type {UserRole} */ (/** @type {HTMLSelectElement} */ (event.target).value))}>
+            ${ROLES.map((other) => html`<option value=${other} ?selected=${other === role} title=${t(`role.${other}.text`)}>${t(`role.${other}`)}</option>`)}</select></label></div>
         <p class="row-note">${t('people.joined', { at: formatTime(created_at) })} · ${last_seen_at === null ? t('people.unseen') : t('people.seen', { at: formatTime(last_seen_at) })}${has_password ? nothing : html` · ${t('people.no_password')}`}${passkeys === 0 ? nothing : html` · ${t('people.passkeys', { n: passkeys })}`}</p>
         ${this._refused === id ? fault(faultText(problem, { forbidden: t('people.last_admin') })) : nothing}
         ${link === null ? nothing : shownOnce(t('people.link_reset', { name, at: formatTime(link.expires_at) }), t('people.link'), wholeLink(location.href, link.link), 'person-link')}
         ${this._removing === id ? this.#question(id, name) : html`<p class="row-actions">
           <button type="button" class="button small plain" data-testid="person-reset" aria-label="${t('people.reset')}: ${name}" ?disabled=${busy} @click=${() => this.#reset(id)}>${t('people.reset')}</button>
           <button type="button" class="button small plain danger" data-testid="person-remove" aria-label="${t('people.remove')}: ${name}" ?disabled=${busy} @click=${() => void this.#doubt(id)}>${t('people.remove')}</button></p>`}
-        <navi-person-limits .person=${person} @saved=${() => this.#ask(id, async () => {})}></navi-person-limits></div>
-      <label class="select"><span class="off-screen">${t('people.role')}: ${name}</span><select data-testid="person-role" ?disabled=${busy} .value=${live(role)}
-        @change=${(/** @type {Event} */ event) => this.#change(id, /** @type {UserRole} */ (/** @type {HTMLSelectElement} */ (event.target).value))}>
-        ${ROLES.map((other) => html`<option value=${other} ?selected=${other === role} title=${t(`role.${other}.text`)}>${t(`role.${other}`)}</option>`)}</select></label></li>`;
+        <navi-person-limits .person=${person} @saved=${() => this.#ask(id, async () => {})}></navi-person-limits></div></li>`;
   }
 
   /** @param {string} id @param {string} name */

@@ -1,13 +1,15 @@
 /** @import { RecordLine, Recorded } from '../state/wire.js' */
 
 import { save } from '../app/export.js';
-import { t } from '../i18n/index.js';
+import { hasText, t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { people, RECORD_PAGE } from '../net/people.js';
+import { kindOf, nameOf } from '../state/powers.js';
+import { apart, limitIn } from '../state/record.js';
 import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
 import { fault, faultText } from './fields.js';
-import { formatTime } from './format.js';
+import { formatCount, formatTime } from './format.js';
 import { icons } from './icons.js';
 import { visible } from './visible.js';
 
@@ -59,9 +61,38 @@ export class NaviPeopleRecord extends NaviElement {
 
 /** @param {RecordLine} line */
 function row({ at, what, name, about, address }) {
+  const { who, more } = about === null ? { who: null, more: [] } : inWords(what, about);
   return html`<li class="row" data-testid="record-line" data-what=${what}><span class="row-icon ${GRAVE.has(what) ? 'warn' : ''}">${GRAVE.has(what) ? icons.warning : icons.check}</span>
-    <div class="row-text"><p class="row-title">${t(`record.what.${what}`)}${about === null ? nothing : html`: <span dir="auto">${visible(about)}</span>`}</p>
+    <div class="row-text"><p class="row-title">${t(`record.what.${what}`)}${who === null ? nothing : html`: <span dir="auto">${visible(who)}</span>`}</p>
+      ${more.length === 0 ? nothing : html`<p class="row-note" dir="auto">${more.map((part, i) => html`${i === 0 ? nothing : ' · '}${part}`)}</p>`}
       <p class="row-note">${name === null ? nothing : html`<b dir="auto">${visible(name)}</b> · `}<time datetime=${at}>${formatTime(at)}</time>${address === null ? nothing : html` · ${address}`}</p></div></li>`;
+}
+
+/** In the page's words, as far as it has them. @param {Recorded} what @param {string} about @returns {{ who: string, more: unknown[] }} */
+function inWords(what, about) {
+  const { whose, told } = apart(about);
+  const list = told.split(', ').filter((one) => one !== '');
+  switch (what) {
+    case 'powers_granted': return { who: whose === 'users' ? t('powers.users') : whose, more: list.length === 0 ? [t('powers.none')] : list.map(powerName) };
+    case 'limits_changed': return { who: whose, more: list.map(limitName) };
+    case 'role_changed': return { who: whose, more: [wordOr(`role.${told}`, told)] };
+    case 'invited': return { who: wordOr(`role.${about}`, about), more: [] };
+    case 'signed_in': return { who: wordOr(`record.way.${whose.replaceAll(/[ -]/g, '_')}`, whose), more: told === '' ? [] : [visible(told)] };
+    default: return { who: about, more: [] };
+  }
+}
+
+/** @param {string} key @param {string} text */
+const wordOr = (key, text) => (hasText(key) ? t(key) : text);
+
+/** @param {string} power */
+const powerName = (power) => visible([wordOr(`power.${kindOf(power)}`, kindOf(power)), nameOf(power)].filter((part) => part !== '').join(': '));
+
+/** @param {string} text */
+function limitName(text) {
+  const { name, value } = limitIn(text);
+  const key = `limits.${name}`;
+  return hasText(key) && !Number.isNaN(value) ? `${t(key)}: ${value === null ? t('record.as_all') : formatCount(value)}` : visible(text);
 }
 
 customElements.define('navi-people-record', NaviPeopleRecord);

@@ -6,6 +6,7 @@
 import { pageError, sessionHref } from '../app/actions.js';
 import { panel, sessions, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { said } from '../i18n/said.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { errorCard, withCode } from './cards.js';
@@ -61,9 +62,9 @@ export class NaviPermissions extends NaviPanel {
       ${rules === null ? nothing : rules.length === 0 ? html`<p class="quiet panel-empty" data-testid="rules-empty">${t('permissions.no_rules')}</p>`
         : html`<ul class="rows">${repeat(rules, ({ id }) => id, (rule) => html`<li class="row" data-testid="rule" data-rule-id=${rule.id} data-tool=${rule.tool} data-decision=${rule.decision}>
           <span class="row-icon">${toolIcon(rule.tool)}</span>
-          <div class="row-text"><p class="row-title" dir="auto">${visibleWords(rule.words)}</p>
+          <div class="row-text"><p class="row-title" dir="auto">${visibleWords(said(rule.phrase, rule.words))}</p>
             <p class="row-note"><span class="tag ${rule.decision === 'deny' ? 'failed' : ''}">${t(`permissions.decision.${rule.decision}`)}</span> ${rule.tool} · <time datetime=${rule.created_at}>${formatTime(rule.created_at)}</time></p></div>
-          <button type="button" class="button small plain danger" data-testid="rule-delete" aria-label="${t('permissions.forget_rule')}: ${rule.words}" ?disabled=${this._busy} @click=${() => void this.#forget(rule.id)}>${icons.trash}<span>${t('permissions.forget_rule')}</span></button></li>`)}</ul>`}`;
+          <button type="button" class="button small plain danger" data-testid="rule-delete" aria-label="${t('permissions.forget_rule')}: ${said(rule.phrase, rule.words)}" ?disabled=${this._busy} @click=${() => void this.#forget(rule.id)}>${icons.trash}<span>${t('permissions.forget_rule')}</span></button></li>`)}</ul>`}`;
   }
 
   #logList() {
@@ -128,8 +129,8 @@ function logRow(entry) {
   const session = sessions.get().list.find(({ id }) => id === entry.session_id);
   return html`<li class="row" data-testid="log-entry" data-decision=${entry.decision} data-by=${entry.by} data-tool=${entry.tool}>
     <span class="row-icon ${entry.decision}">${entry.decision === 'allow' ? icons.check : icons.cross}</span>
-    <div class="row-text"><p class="row-title" dir="auto">${visibleWords(entry.summary)}</p>
-      <p class="row-note"><b>${t(`permissions.decided.${entry.decision}`)}</b> ${t(`permissions.by.${entry.by}`)}${entry.rule === undefined ? nothing : html` <q dir="auto" data-testid="log-rule">${visibleWords(entry.rule)}</q>`} · ${entry.tool} · ${t(`approval.effect.${entry.effect}`)} · <time datetime=${entry.at}>${formatTime(entry.at)}</time>${
+    <div class="row-text"><p class="row-title" dir="auto">${visibleWords(said(entry.phrases?.summary, entry.summary))}</p>
+      <p class="row-note"><b>${t(`permissions.decided.${entry.decision}`)}</b> ${t(`permissions.by.${entry.by}`)}${entry.rule === undefined ? nothing : html` <q dir="auto" data-testid="log-rule">${visibleWords(said(entry.phrases?.rule, entry.rule))}</q>`} · ${entry.tool} · ${t(`approval.effect.${entry.effect}`)} · <time datetime=${entry.at}>${formatTime(entry.at)}</time>${
         session === undefined ? nothing : html` · <a href=${sessionHref(session.id)} dir="auto" @click=${() => panel.set(null)}>${session.title || t('sidebar.untitled')}</a>`}</p>
       ${entry.note === undefined ? nothing : html`<p class="row-note" data-testid="log-note">${t('approval.said')} <q dir="auto">${visible(entry.note)}</q></p>`}</div></li>`;
 }

@@ -12,33 +12,37 @@ import { stepText } from './step.js';
 
 /** A plan where it was made: the session's newest one as a live list, an older one as its text. */
 export class NaviPlan extends NaviElement {
-  static properties = { entry: { attribute: false }, _chosen: { state: true } };
+  static properties = { entry: { attribute: false }, subagent: { type: Boolean }, _chosen: { state: true } };
 
   constructor() {
     super();
     this.entry = /** @type {AssistantEntry} */ (/** @type {unknown} */ (null));
+    /** Whether a subagent made it, for itself. */
+    this.subagent = false;
     /** What the reader chose, if they did. @type {boolean | null} */
     this._chosen = null;
   }
 
   render() {
     const newest = plan.get();
-    const steps = newest?.message_id === this.entry.id ? liveSteps(newest, todo.get()) : [];
+    const current = newest?.message_id === this.entry.id;
+    const steps = current ? liveSteps(newest, todo.get()) : [];
     const live = steps.length > 0;
-    const open = this._chosen ?? live;
+    const open = this._chosen ?? (current || this.subagent);
     const done = steps.filter(isOver).length;
     const body = `plan-${this.entry.id}`;
-    return html`<section class="plan ${isRunning.get() ? 'running' : ''}" data-testid="plan" data-current=${String(live)} aria-label=${t('message.plan')}>
-      <button type="button" class="fold plan-head" aria-expanded=${String(open)} aria-controls=${body} data-testid="plan-toggle"
+    return html`<section role="group" class="plan ${isRunning.get() ? 'running' : ''}" data-testid="plan" data-current=${String(live)} aria-label=${t('message.plan')}>
+      <h2 class="plan-heading"><button type="button" class="fold plan-head" aria-expanded=${String(open)} aria-controls=${body} data-testid="plan-toggle"
         @click=${() => { this._chosen = !open; }}>
-        ${icons.steps}<span class="plan-title">${t(live ? 'message.plan' : 'plan.earlier')}</span>
+        ${icons.steps}<span class="plan-title">${t(current || this.subagent ? 'message.plan' : 'plan.earlier')}</span>
         ${live ? html`<span class="todo-progress">${t('todo.progress', { done, total: steps.length })}</span>
           <progress max=${steps.length} value=${done} aria-hidden="true"></progress>` : nothing}
         <span class="turn">${icons.chevron}</span>
-      </button>
+      </button></h2>
       <div id=${body} class="plan-body" ?hidden=${!open}>${!open ? nothing : live
-        ? html`${byMilestone(steps).map(milestone)}<navi-step-add></navi-step-add>`
-        : html`<navi-markdown class="prose" dir="auto" .text=${this.entry.content} .complete=${true}></navi-markdown>`}</div>
+        ? byMilestone(steps).map(milestone)
+        : html`<navi-markdown class="prose" dir="auto" .text=${this.entry.content} .complete=${true}></navi-markdown>`}${
+          open && current ? html`<navi-step-add></navi-step-add>` : nothing}</div>
     </section>`;
   }
 }

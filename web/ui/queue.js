@@ -1,20 +1,25 @@
 /** @import { QueuedMessage } from '../state/wire.js' */
 
 import { growEdit, setEdit } from '../app/drafts.js';
-import { editQueued, withdraw } from '../app/session.js';
-import { connection, edits, queue, steered, writtenBy } from '../app/signals.js';
+import { continueRun, editQueued, withdraw } from '../app/session.js';
+import { connection, edits, isGuest, isRunning, queue, steered, writtenBy } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 import { isComposing } from './keys.js';
 
-/** Messages that wait for the present answer's end. They can be changed and taken back. */
+/** Messages that wait for the present answer's end, or that Stop held back. They can be changed and taken back. */
 export class NaviQueue extends NaviElement {
   render() {
     const waiting = queue.get();
     if (waiting.length === 0) return nothing;
-    return html`<ul class="queue" aria-label=${t('queue.label')}>${repeat(waiting, (item) => item.message_id, (item) => this.#item(item))}</ul>`;
+    return html`${isRunning.get() ? nothing : this.#held()}<ul class="queue" aria-label=${t('queue.label')}>${repeat(waiting, (item) => item.message_id, (item) => this.#item(item))}</ul>`;
+  }
+
+  #held() {
+    return html`<p class="queue-held" role="status" data-testid="queue-held">${t('queue.held')}
+      ${isGuest.get() ? nothing : html`<button type="button" class="button small" data-testid="queue-go-on" ?disabled=${connection.get() !== 'open'} @click=${continueRun}>${t('queue.go_on')}</button>`}</p>`;
   }
 
   /** @param {QueuedMessage} item */

@@ -8,6 +8,7 @@
 import { pageError } from '../app/actions.js';
 import { profiles, shownRun } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { said } from '../i18n/said.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { runRows } from '../state/run_log.js';
@@ -194,7 +195,7 @@ function facts({ run, spent }) {
   const ended = run.ended_at ?? null;
   /** @type {[string, unknown][]} */
   const lines = [
-    [t('runs.fact.state'), html`<span data-testid="run-state" data-state=${run.state}>${t(`runs.state.${run.state}`)}</span>${run.reason == null || run.reason === '' ? nothing : html` · ${visible(run.reason)}`}`],
+    [t('runs.fact.state'), html`<span data-testid="run-state" data-state=${run.state}>${t(`runs.state.${run.state}`)}</span>${run.reason == null || run.reason === '' ? nothing : html` · ${visible(said(run.reason_phrase, run.reason))}`}`],
     [t('runs.fact.started'), html`<time datetime=${run.started_at}>${formatTime(run.started_at)}</time>`],
     ...(ended === null ? [] : [/** @type {[string, unknown]} */ ([t('runs.fact.took'), formatDuration(Math.max(0, Date.parse(ended) - Date.parse(run.started_at)))])]),
     [t('header.profile'), profile],
@@ -223,7 +224,7 @@ function spendings({ run, session, day }) {
 }
 
 /** @param {number} read @param {number} written */
-const tokens = (read, written) => t('runs.tokens', { read: formatTokens(read), written: formatTokens(written) });
+export const tokens = (read, written) => t('runs.tokens', { read: formatTokens(read), written: formatTokens(written) });
 
 /** @param {RunRow} row */
 const when = ({ at_ms }) => html`<span class="row-when" data-testid="run-when" data-ms=${at_ms}><span class="off-screen">${t('runs.after')} </span>+${formatDuration(at_ms)}</span>`;
@@ -241,7 +242,8 @@ function toolBody({ args, result }) {
 }
 
 /** @param {import('../state/run_log.js').EventRow} row */
-function eventWords({ type, text, code }) {
+function eventWords({ type, text: english, phrase, code }) {
+  const text = said(phrase, english);
   if (code === '') return text;
   if (type === 'run_waiting') return [t(`waiting.${code}`), text].filter((word) => word !== '').join(' · ');
   return t(type === 'call_resolved' ? `unknown.said.${code}` : `approval.outcome.${code}`);

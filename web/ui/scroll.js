@@ -23,14 +23,18 @@ export class ScrollKeeper {
   #onaway;
   /** @type {(edge: 'start' | 'end') => void} */
   #onedge;
+  /** @type {() => void} */
+  #ongrown;
 
   /**
    * @param {(away: boolean) => void} onaway told when the reader leaves the end or comes back
    * @param {(edge: 'start' | 'end') => void} onedge told when the reader comes near an edge
+   * @param {() => void} ongrown told when the content has another size
    */
-  constructor(onaway, onedge) {
+  constructor(onaway, onedge, ongrown) {
     this.#onaway = onaway;
     this.#onedge = onedge;
+    this.#ongrown = ongrown;
   }
 
   /**
@@ -96,6 +100,7 @@ export class ScrollKeeper {
     }
     this.#last_top = scroller.scrollTop;
     this.#tell(!this.#at_end && this.#distance(scroller) > NEAR_PX);
+    this.#ongrown();
   }
 
   #scrolled() {

@@ -7,7 +7,7 @@ import { Finder } from '../app/finder.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { errorGroup } from '../state/errors.js';
-import { pieces } from '../state/search.js';
+import { matched, pieces } from '../state/search.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 
@@ -48,12 +48,12 @@ export const words = (found) => html`<span class="hit-text" dir="auto">${found.r
 /** @param {SearchHit} found */
 function hit(found) {
   const { session_id, message_id } = found;
-  return html`<li><a class="session-link hit" href=${sessionHref(session_id, message_id)} data-testid="search-hit" data-session-id=${session_id} data-message-id=${message_id ?? nothing}
+  return html`<li><a class="session-link hit" tabindex="-1" href=${sessionHref(session_id, message_id)} data-testid="search-hit" data-session-id=${session_id} data-message-id=${message_id ?? nothing}
     @click=${(/** @type {MouseEvent} */ event) => {
       // Another tab is the browser's affair.
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      goTo(session_id, message_id);
+      goTo(session_id, message_id, matched(found.snippet));
     }}>
     <span class="hit-head"><span class="session-title" dir="auto">${found.session_title || t('sidebar.untitled')}</span>${found.session_archived ? html`<span class="badge">${t('archive.mark')}</span>` : nothing}<time datetime=${found.at}>${formatTime(found.at)}</time></span>
     ${words(found)}

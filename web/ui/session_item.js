@@ -1,17 +1,20 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
-import { archive, bringBack, remove, rename, sessionHref, togglePin } from '../app/actions.js';
+import { remove, rename, sessionHref } from '../app/actions.js';
+import { seen } from '../app/seen.js';
 import { isGuest, owns } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
+import { isNews } from '../state/sessions.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { isComposing } from './keys.js';
+import './session_menu.js';
 
 /** A row of the session list. */
 export class NaviSessionItem extends NaviElement {
-  static properties = { session: { attribute: false }, current: { type: Boolean }, _named: { state: true } };
+  static properties = { session: { attribute: false }, current: { type: Boolean }, _named: { state: true }, _typed: { state: true } };
 
   constructor() {
     super();
@@ -19,41 +22,29 @@ export class NaviSessionItem extends NaviElement {
     this.current = false;
     /** What it was called when its renaming began: a title that comes meanwhile does not touch what is typed. @type {string | null} */
     this._named = null;
+    /** Another name that the service did not take: it stays with its writer. @type {string | null} */
+    this._typed = null;
   }
 
   render() {
     const { session } = this;
     const title = session.title || t('sidebar.untitled');
     if (this._named !== null) return this.#form(this._named);
-    const phase = (session.asks ?? 0) > 0 ? 'asking' : session.state;
+    const asks = (session.asks ?? 0) > 0;
+    const phase = asks ? 'asking' : session.state;
     const state = phase === 'idle' ? '' : t(`session.state.${phase}`);
     return html`<div class="session-item ${this.current ? 'current' : ''}" data-testid="session-item" data-session-id=${session.id}
       data-state=${phase} data-pinned=${String(session.pinned)}>
-      <a class="session-link" href=${sessionHref(session.id)} aria-current=${this.current ? 'page' : nothing}
-        title=${`${title}\n${formatTime(session.last_active)}`} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}
+      <a class="session-link" tabindex="-1" href=${sessionHref(session.id)} aria-current=${this.current ? 'page' : nothing}
+        title=${[title, ...(state === '' ? [] : [state]), formatTime(session.last_active)].join('\n')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}
         @dblclick=${() => void this.#rename()}>
         <span class="session-title" dir="auto">${title}</span>
         ${(session.tags ?? []).length === 0 ? nothing : html`<span class="session-tags" dir="auto" data-testid="session-tags">${session.tags?.join(', ')}</span>`}
         ${sharedNote(session)}
-        ${state === '' ? nothing : html`<span class="state-dot ${phase}" role="img" aria-label=${state} title=${state}></span>`}
+        ${!asks && !isNews(session, seen.get()) ? nothing : html`<span class="state-dot ${phase}" role="img" aria-label=${state} title=${state}></span>`}
       </a>
-      ${isGuest.get() || !owns(session) ? nothing : html`<span class="session-actions">
-        ${session.archived ? nothing : this.#action('pin', session.pinned ? 'session.unpin' : 'session.pin', () => togglePin(session))}
-        ${this.#action('pencil', 'session.rename', () => void this.#rename())}
-        ${session.archived ? this.#action('unarchive', 'session.unarchive', () => bringBack(session)) : this.#action('archive', 'session.archive', () => void archive(session))}
-        ${this.#action('trash', 'session.delete', () => void remove(session))}
-      </span>`}
+      <navi-session-menu .session=${session} .onrename=${() => void this.#rename()}></navi-session-menu>
     </div>`;
-  }
-
-  /**
-   * @param {'pin' | 'pencil' | 'trash' | 'archive' | 'unarchive'} icon
-   * @param {string} label
-   * @param {() => void} run
-   */
-  #action(icon, label, run) {
-    return html`<button type="button" class="icon-button ${icon === 'pin' && this.session.pinned ? 'on' : ''}" title=${t(label)}
-      aria-label=${`${t(label)}: ${this.session.title || t('sidebar.untitled')}`} data-testid=${label.replace('.', '-')} @click=${run}>${icons[icon]}</button>`;
   }
 
   /** @param {string} title */
@@ -61,7 +52,7 @@ export class NaviSessionItem extends NaviElement {
     return html`<form class="session-item renaming" @submit=${(/** @type {Event} */ event) => {
       event.preventDefault();
       this.#finish(true);
-    }}><input class="rename-input" data-testid="rename-input" maxlength="200" aria-label=${t('session.rename_label')} .value=${title}
+    }}><input class="rename-input" data-testid="rename-input" maxlength="200" aria-label=${t('session.rename_label')} .value=${this._typed ?? title}
       @blur=${() => this.#finish(true)} @keydown=${(/** @type {KeyboardEvent} */ event) => {
         if (event.key !== 'Escape' || isComposing(event)) return;
         event.stopPropagation();
@@ -71,6 +62,7 @@ export class NaviSessionItem extends NaviElement {
 
   async #rename() {
     if (isGuest.get() || !owns(this.session)) return;
+    this._typed = null;
     this._named = this.session.title || t('sidebar.untitled');
     await this.updateComplete;
     this.querySelector('input')?.select();
@@ -81,15 +73,27 @@ export class NaviSessionItem extends NaviElement {
     if (this._named === null) return;
     const input = this.querySelector('input');
     const focused = document.activeElement === input;
-    if (keep && input !== null && input.value !== this._named) rename(this.session, input.value);
+    if (keep && input !== null && input.value !== this._named) void this.#send(this._named, input.value);
     this._named = null;
     await this.updateComplete;
     if (focused) this.querySelector('a')?.focus();
   }
 
+  /** @param {string} named @param {string} typed */
+  async #send(named, typed) {
+    if (await rename(this.session, typed)) return;
+    this._typed = typed;
+    this._named = named;
+  }
+
+  get #menu() {
+    return /** @type {import('./session_menu.js').NaviSessionMenu | null} */ (this.querySelector('navi-session-menu'));
+  }
+
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.key === 'F2') void this.#rename();
+    else if ((event.key === 'ArrowRight' && !event.altKey && !event.metaKey) || event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey)) this.#menu?.open();
     else if (event.key === 'Delete' && !isGuest.get() && owns(this.session)) void remove(this.session);
     else return;
     event.preventDefault();

@@ -3,6 +3,7 @@
 import { showToast } from '../app/actions.js';
 import { status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { checkWords } from '../i18n/said.js';
 import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
 import { reportText } from '../state/setup.js';
@@ -64,12 +65,13 @@ export class NaviSetupDiagnostics extends NaviElement {
 }
 
 /** @param {Check} check */
-function checkRow({ name, level, detail, remedy }) {
-  const { icon, look } = LEVELS[level];
-  return html`<li class="row" data-testid="check" data-check=${name} data-level=${level}><span class="row-icon ${look}">${icon}</span>
-    <div class="row-text"><p class="row-title"><span class="off-screen">${t(`setup.level.${level}`)}</span> ${name}</p>
+function checkRow(check) {
+  const { icon, look } = LEVELS[check.level];
+  const { name, detail, remedy } = checkWords(check);
+  return html`<li class="row" data-testid="check" data-check=${check.name} data-level=${check.level}><span class="row-icon ${look}">${icon}</span>
+    <div class="row-text"><p class="row-title"><span class="off-screen">${t(`setup.level.${check.level}`)}</span> ${name}</p>
       <p class="row-note">${withCode(detail)}</p>
-      ${remedy === undefined || remedy === '' ? nothing : html`<p class="row-note"><span class="remedy">${withCode(sentence(remedy))}</span></p>`}</div></li>`;
+      ${remedy === '' ? nothing : html`<p class="row-note"><span class="remedy">${withCode(sentence(remedy))}</span></p>`}</div></li>`;
 }
 
 customElements.define('navi-setup-diagnostics', NaviSetupDiagnostics);

@@ -2,6 +2,7 @@
 
 import { isAdmin, profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { said, troubleOf } from '../i18n/said.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { answersFor, misfits } from '../state/setup.js';
@@ -41,7 +42,7 @@ export class NaviSetupModels extends NaviElement {
               ${down_since === undefined ? nothing : html`<span class="quiet">${t('setup.models.since', { at: formatTime(down_since) })}</span>`}
               ${system.active === kind ? html`<span class="tag">${t('setup.models.active')}</span>` : nothing}</p>
             <p class="row-note"><span class="hash">${address}</span>${version === undefined ? nothing : html` · ${version}`}</p>
-            ${backend.state === 'down' ? html`<p class="row-note warn">${withCode(sentence(backend.problem))} <span class="remedy">${withCode(sentence(backend.remedy))}</span></p>` : nothing}
+            ${backend.state === 'down' ? troubleNote(troubleOf(backend)) : nothing}
             ${backend.state === 'loading' ? html`<p class="row-note">${sentence(backend.detail)}</p>` : nothing}</div></li>
         ${repeat(models, ({ name }) => name, (model) => modelRow(model, model.name === default_model, answersFor(system, profiles.get(), backend, model)))}
       </ul>
@@ -70,9 +71,9 @@ export class NaviSetupModels extends NaviElement {
   }
 
   /** @param {ModelPull} pull */
-  #failed({ name, problem = '' }) {
+  #failed({ name, problem = '', phrase }) {
     return html`<section class="card error" role="alert" data-testid="pull-failed"><span class="card-icon">${icons.warning}</span>
-      <div class="card-text"><h2>${t('setup.pull.failed', { model: name })}</h2><p>${withCode(sentence(problem))}</p>
+      <div class="card-text"><h2>${t('setup.pull.failed', { model: name })}</h2><p>${withCode(sentence(said(phrase, problem)))}</p>
         <div class="card-actions"><button type="button" class="button small" data-testid="pull-again" ?disabled=${this._asking.busy} @click=${() => this.#begin(name)}>${t('subagent.retry')}</button>
           <button type="button" class="button small plain" data-testid="pull-hide" ?disabled=${this._asking.busy} @click=${() => this.#stop(name)}>${t('banner.hide')}</button></div></div></section>`;
   }
@@ -90,6 +91,9 @@ export class NaviSetupModels extends NaviElement {
     void this._asking.ask(() => api.stopPull(name));
   }
 }
+
+/** @param {{ problem: string, remedy: string }} trouble */
+const troubleNote = ({ problem, remedy }) => html`<p class="row-note warn">${withCode(sentence(problem))} <span class="remedy">${withCode(sentence(remedy))}</span></p>`;
 
 /** @param {ModelInfo} model @param {boolean} is_default @param {string[]} names of the profiles that it answers for */
 function modelRow(model, is_default, names) {

@@ -58,7 +58,7 @@ export class NaviShare extends NaviPanel {
 
   /** @param {string} id @param {string} name @param {string} note @param {unknown} action */
   #person(id, name, note, action) {
-    return html`<li class="row" data-testid="share-person" data-person-id=${id}><span class="row-icon">${icons.people}</span>
+    return html`<li class="row" data-testid="share-person" data-person-id=${id}><span class="row-icon">${icons.person}</span>
       <div class="row-text"><p class="row-title" dir="auto">${name}</p><p class="row-note">${note}</p></div>${action}</li>`;
   }
 

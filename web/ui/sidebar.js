@@ -10,6 +10,7 @@ import { NaviElement } from './element.js';
 import { fold } from './fold.js';
 import { icons, mark } from './icons.js';
 import { COMMAND } from './keys.js';
+import { TabStop } from './tab_stop.js';
 import './archived.js';
 import './search.js';
 import './session_item.js';
@@ -25,6 +26,13 @@ export class NaviSidebar extends NaviElement {
   constructor() {
     super();
     this._query = '';
+    /** @type {TabStop | null} */
+    this._stop = null;
+  }
+
+  firstUpdated() {
+    const list = /** @type {HTMLElement} */ (this.querySelector('nav'));
+    this._stop = new TabStop(list, () => this.#search());
   }
 
   render() {
@@ -72,11 +80,11 @@ export class NaviSidebar extends NaviElement {
 
   /** Up and down walk the list, from the search field too. @param {KeyboardEvent} event */
   #key(event) {
-    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp' && event.key !== 'Home' && event.key !== 'End') return;
+    if (event.defaultPrevented || (event.key !== 'ArrowDown' && event.key !== 'ArrowUp' && event.key !== 'Home' && event.key !== 'End')) return;
     const in_search = event.target instanceof HTMLInputElement;
     if (in_search && event.key !== 'ArrowDown') return;
     if (in_search && /** @type {HTMLInputElement} */ (event.target).type !== 'search') return;
-    const links = /** @type {HTMLElement[]} */ ([...this.querySelectorAll('.session-link')]).filter((link) => link.closest('details:not([open])') === null);
+    const links = this._stop?.links() ?? [];
     if (links.length === 0) return;
     const here = links.findIndex((item) => item.closest('li')?.contains(/** @type {Node} */ (event.target)));
     let next = 0;
@@ -84,8 +92,12 @@ export class NaviSidebar extends NaviElement {
     if (event.key === 'ArrowUp') next = here - 1;
     if (event.key === 'End') next = links.length - 1;
     event.preventDefault();
-    if (next < 0) /** @type {HTMLElement | null} */ (this.querySelector('input[type=search]'))?.focus();
+    if (next < 0) this.#search();
     else links[next].focus();
+  }
+
+  #search() {
+    /** @type {HTMLElement | null} */ (this.querySelector('input[type=search]'))?.focus();
   }
 }
 

@@ -1,10 +1,12 @@
-/** @import { SessionState } from '../state/types.js' */
+/** @import { SessionState, Waiting } from '../state/types.js' */
 
 import { t } from '../i18n/index.js';
+import { said } from '../i18n/said.js';
 import { html, nothing } from '../lit.js';
 import { isOpen } from '../state/approvals.js';
+import { readSoFar } from '../state/pace.js';
 import { Clock, NaviElement } from './element.js';
-import { formatDuration } from './format.js';
+import { formatDuration, formatPercent, sentence } from './format.js';
 
 /** A wait shorter than this is not worth counting. */
 const COUNT_FROM_MS = 3_000;
@@ -35,10 +37,19 @@ export class NaviStatusLine extends NaviElement {
     const waited = this._clock.now - this._since;
     return html`<p class="status-line" data-testid="status-line" data-reason=${waiting?.reason ?? 'starting'}>
       <span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>
-      <span>${text}${waiting === null || waiting.detail === '' ? nothing : html`<span class="status-detail"> · ${waiting.detail}</span>`}</span>
+      <span>${waiting === null || waiting.detail === '' ? text : waiting.reason === 'lane' ? sentence(said(waiting.phrase, waiting.detail)) : html`${text}${detail(waiting)}`}</span>
       ${waited > COUNT_FROM_MS ? html`<span class="status-time">${formatDuration(Math.floor(waited / 1000) * 1000)}</span>` : nothing}
     </p>`;
   }
+}
+
+/** What it is about; of a prompt that is read, how much of it was. @param {Waiting} waiting */
+function detail(waiting) {
+  const words = said(waiting.phrase, waiting.detail);
+  const so_far = readSoFar(waiting);
+  if (so_far === null) return html`<span class="status-detail"> · ${words}</span>`;
+  const { read, total } = so_far;
+  return html`<span class="status-detail" title=${words}> · ${formatPercent(read / total)} <progress max=${total} value=${read} aria-label=${words}></progress></span>`;
 }
 
 customElements.define('navi-status-line', NaviStatusLine);

@@ -3,16 +3,19 @@
 /** @import { LiveStep, StepAction } from '../state/plan.js' */
 /** @import { PlanEdit } from '../state/wire.js' */
 
+import { showToast } from '../app/actions.js';
 import { editPlan } from '../app/session.js';
 import { connection, todo } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { html, nothing } from '../lit.js';
-import { actionsOf, editOf, markOf } from '../state/plan.js';
+import { html, nothing, repeat } from '../lit.js';
+import { actionsOf, editOf, markOf, standing } from '../state/plan.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 import { isComposing } from './keys.js';
 
 const MAX_CHARS = 500;
+/** What takes an action back. @type {Partial<Record<StepAction, StepAction>>} */
+const BACK = { skip: 'restore', restore: 'skip', hold: 'release', release: 'hold' };
 let elements = 0;
 
 /** A step's mark and its words, with what came of it and what its user did about it. @param {Omit<LiveStep, 'executor'>} step */
@@ -71,6 +74,11 @@ class StepForm extends NaviElement {
     return null;
   }
 
+  /** Whether it still is what its writer began to write about. */
+  isCurrent() {
+    return true;
+  }
+
   /** What the words are for. @param {string} _words @returns {PlanEdit | null} null where they change nothing */
   wish(_words) {
     return null;
@@ -85,6 +93,10 @@ class StepForm extends NaviElement {
   }
 
   async #send() {
+    if (!this.isCurrent()) {
+      showToast(t('plan.changed'), null, undefined, true);
+      return;
+    }
     const words = (this._words ?? '').trim();
     const edit = words === '' ? null : this.wish(words);
     this._sending = true;
@@ -103,8 +115,23 @@ export class NaviStepMenu extends StepForm {
     super();
     this.step = /** @type {LiveStep} */ (/** @type {unknown} */ (null));
     this._open = false;
-    /** The action that had the keyboard when it was asked for. @type {StepAction | null} */
+    /** What was asked for and is not seen yet. @type {StepAction | null} */
     this._asked = null;
+    /** How the step stood when it was last looked at. */
+    this._stands = '';
+    /** The words that are being written anew. */
+    this._written = '';
+  }
+
+  /**
+   * A step that others changed is not what a press that comes now was meant for: its menu closes.
+   * Words that are being written stay.
+   */
+  willUpdate() {
+    const stands = standing(this.step, todo.get());
+    this._moved = stands !== this._stands;
+    this._stands = stands;
+    if (this._moved && this._asked === null && this._words === null) this._open = false;
   }
 
   render() {
@@ -113,10 +140,15 @@ export class NaviStepMenu extends StepForm {
     if (actions.length === 0 && this._words === null) return nothing;
     const label = `${t('plan.edit')}: ${step.text}`;
     return html`<button type="button" class="icon-button step-more" data-testid="step-more" aria-expanded=${String(this._open)} aria-controls=${this.base} title=${t('plan.edit')} aria-label=${label}
-        @click=${() => { this._open = !this._open; }}>${icons.more}</button>
+        @click=${() => this.#toggle()}>${icons.more}</button>
       <div id=${this.base} class="step-actions" role="group" aria-label=${label} ?hidden=${!this._open} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#leave(event)}>${!this._open ? nothing
         : this._words !== null ? this.form(t('plan.words'), 'step')
-          : actions.map((action) => this.#action(action))}</div>`;
+          : repeat(actions, (action) => action, (action) => this.#action(action))}</div>`;
+  }
+
+  #toggle() {
+    this._open = !this._open;
+    this._asked = null;
   }
 
   /** @param {StepAction} action */
@@ -125,28 +157,61 @@ export class NaviStepMenu extends StepForm {
     const edit = action === 'rewrite' ? null : editOf(step.number, action, todo.get());
     const label = t(`plan.${action === 'restore' && step.status === 'failed' ? 'again' : action}`);
     return html`<button type="button" class="button small plain" data-testid=${`step-${action}`} aria-label=${`${label}: ${step.text}`} ?disabled=${connection.get() !== 'open' || edit === undefined}
-      @click=${() => {
-        if (edit === null) void this.write(step.text);
-        else if (edit !== undefined) {
-          this._asked = action;
-          void editPlan(edit);
-        }
-      }}>${label}</button>`;
+      @click=${() => this.#press(action, edit)}>${label}</button>`;
   }
 
-  /** A step that moved, and one that can be moved no further, lets go of the keyboard. @param {Map<string, unknown>} changed */
-  updated(changed) {
+  /** @param {StepAction} action @param {PlanEdit | null | undefined} edit */
+  #press(action, edit) {
+    // One thing after the other: what the next one is about is seen first.
+    if (this._asked !== null || edit === undefined) return;
+    if (edit === null) {
+      this._written = this.step.text;
+      void this.write(this.step.text);
+    } else {
+      void this.#ask(action, edit);
+    }
+  }
+
+  /** @param {StepAction} action @param {PlanEdit} edit */
+  async #ask(action, edit) {
+    this._asked = action;
+    if (!await editPlan(edit)) this._asked = null;
+  }
+
+  /**
+   * A step that moved lets go of the keyboard: it goes on there, or where that can be taken back; with
+   * one that can be moved no further it goes back to where it came from.
+   */
+  updated() {
+    if (!this._moved) return;
     const asked = this._asked;
-    if (asked === null || !changed.has('step')) return;
     this._asked = null;
     const at = document.activeElement;
     const lost = at === null || at === document.body || at.matches(':disabled');
-    if (lost) /** @type {HTMLElement | null} */ (this.querySelector(`[data-testid="step-${asked}"]:enabled`) ?? this.opener())?.focus();
+    if (lost && asked !== null) (this.#button(asked) ?? this.#button(BACK[asked] ?? asked) ?? this.opener())?.focus();
+  }
+
+  /** @param {StepAction} action @returns {HTMLElement | null} */
+  #button(action) {
+    return this.querySelector(`[data-testid="step-${action}"]:enabled`);
   }
 
   /** @returns {HTMLElement | null} */
   opener() {
     return this.querySelector('.step-more');
+  }
+
+  /** What was written is away: the step is looked at again before more is done about it. */
+  async close() {
+    this._open = false;
+    await super.close();
+  }
+
+  /** Another text than the one that was there: once that is told, who writes goes on from it. */
+  isCurrent() {
+    const was = this._written;
+    this._written = this.step.text;
+    return was === this._written;
   }
 
   /** @param {string} words @returns {PlanEdit | null} */

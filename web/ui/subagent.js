@@ -1,11 +1,15 @@
 /** @import { Call, Child, Entry, History } from '../state/types.js' */
+/** @import { Stretch } from '../state/work.js' */
 
 import { loadRun, stopChild } from '../app/session.js';
-import { children, histories, isLoaded, profiles, session } from '../app/signals.js';
+import { approvals, histories, isLoaded, partFor, profiles } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
-import { childOf, profileAt, saysCompleted } from '../state/children.js';
+import { approvalOf } from '../state/approvals.js';
+import { childOf, nameOf, profileAt, saysCompleted, textOf } from '../state/children.js';
 import { profileOf } from '../state/model.js';
+import { shownState } from '../state/outcome.js';
+import { stretches } from '../state/work.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { brief, formatDuration } from './format.js';
@@ -15,42 +19,71 @@ import { unknownPlace } from './unknown.js';
 
 /** A subagent: who does what, and, opened, all that it said and did, its own subagents too. */
 export class NaviSubagent extends NaviElement {
-  static properties = { call: { attribute: false }, run: { attribute: false }, _open: { state: true }, _stopping: { state: true } };
+  static properties = { call: { attribute: false }, run: { attribute: false }, number: { type: Number }, _open: { state: true }, _stopping: { state: true } };
 
   constructor() {
     super();
     this.call = /** @type {Call} */ (/** @type {unknown} */ (null));
     /** The run whose call this is. @type {string | null} */
     this.run = null;
+    /** Which it is of those beside it that are called the same; 0 where none is. */
+    this.number = 0;
     this._open = false;
     this._stopping = false;
+    /** The work in what it did. @type {ReadonlyMap<string, Stretch>} */
+    this._work = new Map();
+    /** What it does, told when that changes and not when another's does; of one that nothing is known of yet, the profile that answered. */
+    this._part = /** @type {ReturnType<typeof partFor<Child | string>> | null} */ (null);
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    const { id } = this.call;
+    this._part = partFor((state) => (state === null ? '' : childOf(state, id) ?? profileAt(state, id)));
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this._part?.end();
+    this._part = null;
+  }
+
+  /** @returns {Child | null} */
+  get #child() {
+    const told = this._part?.told.get() ?? '';
+    return typeof told === 'string' ? null : told;
   }
 
   render() {
     const { call } = this;
-    const child = childOf({ children: children.get() }, call.id);
-    const profile_id = child?.profile_id || profileOf(call.args) || profileThen(call.id);
-    const name = profiles.get().find(({ id }) => id === profile_id)?.name ?? (profile_id || t('subagent.name'));
+    const told = this._part?.told.get() ?? '';
+    const child = this.#child;
+    const profile_id = child?.profile_id || profileOf(call.args) || (typeof told === 'string' ? told : '');
+    const profile = profiles.get().find(({ id }) => id === profile_id)?.name ?? (profile_id || t('subagent.name'));
     const task = child?.task || textOf(call.args, 'task');
+    const begin = nameOf(task);
+    const name = [begin === '' ? profile : begin, ...(this.number === 0 ? [] : [this.number])].join(' ');
     const running = call.state === 'running';
     // Who came later knows it from the result, until the log is read.
     const completed = child === null ? saysCompleted(call.result) : child.state === 'running' ? null : child.state === 'completed';
-    const label = t(`tool.state.${call.state}`);
+    const shown = shownState(call, approvalOf(approvals.get(), call.id));
+    const label = t(`tool.state.${shown}`);
     const body = `subagent-${call.id}`;
-    return html`<section class="tool-card subagent" data-testid="subagent" data-call-id=${call.id} data-state=${call.state} data-open=${String(this._open)}
+    return html`<section role="group" class="tool-card subagent" data-testid="subagent" data-call-id=${call.id} data-state=${shown} data-open=${String(this._open)}
       data-run-id=${child?.run_id ?? nothing} data-profile=${profile_id} data-completed=${completed ?? nothing}
       aria-label="${name}: ${label}">
       <div class="subagent-row">
         <button type="button" class="tool-head" aria-expanded=${String(this._open)} aria-controls=${body} data-testid="subagent-toggle"
           @click=${() => this.#toggle(child)}>
           <span class="tool-icon">${icons.agent}</span>
-          <span class="subagent-text"><span class="tool-name" data-testid="subagent-profile">${name}</span>
-            <span class="subagent-task" dir="auto" data-testid="subagent-task">${task}</span>
+          <span class="subagent-text"><span class="subagent-head"><span class="tool-name" dir="auto" data-testid="subagent-name">${name}</span>
+            ${begin === '' ? nothing : html`<span class="chip" data-testid="subagent-profile"><span>${profile}</span></span>`}</span>
+            ${task.trim() === begin ? nothing : html`<span class="subagent-task" dir="auto" data-testid="subagent-task">${task}</span>`}
             ${running ? html`<span class="subagent-now" data-testid="subagent-activity">${activity(child)}</span>` : nothing}
             ${completed === false && !running ? html`<span class="subagent-now">${t('subagent.limited')}</span>` : nothing}</span>
           <span class="tool-end">
             ${call.duration_ms === null ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
-            ${callState(call.state)}<span class="turn">${icons.chevron}</span>
+            ${callState(shown)}<span class="turn">${icons.chevron}</span>
           </span>
         </button>
         ${running && child?.state === 'running' ? html`<button type="button" class="icon-button" data-testid="subagent-stop" ?disabled=${this._stopping}
@@ -66,10 +99,11 @@ export class NaviSubagent extends NaviElement {
     const history = this.run === null ? undefined : histories.get()[this.run];
     const entries = child?.entries ?? [];
     const context = textOf(this.call.args, 'context');
+    this._work = stretches(entries, child?.state === 'running', this._work);
     return html`${context === '' ? nothing : html`<p class="subagent-context" dir="auto">${context}</p>`}
       ${child === null ? this.#absent(history) : nothing}
       <div class="subagent-log" role="group" aria-label=${t('subagent.log')} data-testid="subagent-log">${
-        repeat(entries, (entry) => entry.id, (/** @type {Entry} */ entry) => html`<navi-message .entry=${entry}></navi-message>`)}</div>
+        repeat(entries, (entry) => entry.id, (/** @type {Entry} */ entry) => html`<navi-message .entry=${entry} .work=${this._work.get(entry.id) ?? null} subagent></navi-message>`)}</div>
       ${entries.length === 0 && this.call.result !== null ? html`<div class="tool-part"><div class="tool-label"><span>${t('tool.result')}</span></div>
         <pre tabindex="0" class="tool-text" data-testid="subagent-result">${this.call.result}</pre></div>` : nothing}`;
   }
@@ -90,7 +124,7 @@ export class NaviSubagent extends NaviElement {
 
   /** What was open stays so when the session is read again, and has to be read again too. */
   updated() {
-    if (this._open && this.run !== null && isLoaded.get() && histories.get()[this.run] === undefined && childOf({ children: children.get() }, this.call.id) === null) this.#load();
+    if (this._open && this.run !== null && isLoaded.get() && histories.get()[this.run] === undefined && this.#child === null) this.#load();
   }
 
   #load() {
@@ -103,18 +137,6 @@ export class NaviSubagent extends NaviElement {
     // Taken: the button goes with the run's end. Refused: it can be asked again.
     if (!(await stopChild(run_id))) this._stopping = false;
   }
-}
-
-/** Where neither its run nor its call says so: the profile that answered. @param {string} call_id */
-function profileThen(call_id) {
-  const state = session.get();
-  return state === null ? '' : profileAt(state, call_id);
-}
-
-/** @param {unknown} args @param {'task' | 'context'} name */
-function textOf(args, name) {
-  const value = args !== null && typeof args === 'object' ? Object.entries(args).find(([key]) => key === name)?.[1] : '';
-  return typeof value === 'string' ? value : '';
 }
 
 /** What it does just now, in a few words. @param {Child | null} child */

@@ -1,7 +1,7 @@
-// What the open conversation is filed under.
+// What a conversation is filed under.
 
 import { setTags } from '../app/actions.js';
-import { archived, openId, rowOf, sessions } from '../app/signals.js';
+import { archived, rowOf, sessions, shownTagsOf } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { MAX_TAGS, TAG_CHARS, tagsOf, toggled } from '../state/tags.js';
@@ -13,7 +13,7 @@ export class NaviTags extends NaviPanel {
 
   constructor() {
     super();
-    this._id = openId.get();
+    this._id = shownTagsOf.get();
     this._new = '';
   }
 

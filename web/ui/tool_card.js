@@ -3,7 +3,7 @@
 /** @import { Call } from '../state/types.js' */
 
 import { changeOf } from '../app/changes.js';
-import { approvals, openId } from '../app/signals.js';
+import { approvals, openId, sharedLink } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { approvalOf, isOpen } from '../state/approvals.js';
@@ -47,7 +47,7 @@ export class NaviToolCard extends NaviElement {
     const ended = shown === 'exited' ? endedText(call) : shown === 'denied' ? t('tool.state.denied') : '';
     const state = ended || t(`tool.state.${shown}`);
     const change = changeOf(call.id);
-    return html`<section class="tool-card" data-testid="tool-card" data-call-id=${call.id} data-state=${shown}
+    return html`<section role="group" class="tool-card" data-testid="tool-card" data-call-id=${call.id} data-state=${shown}
       data-tool=${call.name} aria-label="${call.name}: ${state}">
       <button type="button" class="tool-head" aria-expanded=${String(open)} aria-controls=${body}
         @click=${() => { this._chosen = !open; }}>
@@ -68,9 +68,9 @@ export class NaviToolCard extends NaviElement {
     </section>`;
   }
 
-  /** A subagent's question stands at the end of the conversation, its answer here. @param {Approval} approval */
+  /** The question stands above the field where one writes, its answer here. @param {Approval} approval */
   #approval(approval) {
-    if (approval.is_subagent === true && isOpen(approval)) return html`<p class="approval-outcome">${icons.shield}<span>${t('approval.below')}</span></p>`;
+    if (isOpen(approval)) return sharedLink.get() !== null ? nothing : html`<p class="approval-outcome">${icons.shield}<span>${t('approval.below')}</span></p>`;
     return html`<navi-approval .approval=${approval}></navi-approval>`;
   }
 

@@ -4,8 +4,9 @@
 /** @import { CallDecision, UnknownCall } from '../state/wire.js' */
 /** @import { Call } from '../state/types.js' */
 
+import { announce } from '../app/announce.js';
 import { resolveCall, settled } from '../app/settle.js';
-import { announcement, connection, resolving, session, unknownCalls } from '../app/signals.js';
+import { connection, resolving, session, unknownCalls } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { unshown } from '../state/settling.js';
@@ -61,7 +62,7 @@ export class NaviUnknownRest extends NaviElement {
 /** Above the field where one writes: the question may be out of sight, and the keyboard is led to it from here. */
 export class NaviUnknownLine extends NaviElement {
   firstUpdated() {
-    announcement.set(t('unknown.title'));
+    announce(t('unknown.title'));
   }
 
   render() {
@@ -78,7 +79,7 @@ function question({ call_id }, what) {
   const title = `unknown-${call_id}`;
   return html`<section class="approval" role="group" aria-labelledby=${title} tabindex="-1" data-testid="unknown-call" data-call-id=${call_id}>
     <div class="approval-head"><span class="approval-icon">${icons.warning}</span><div>
-      <h3 id=${title}>${t('unknown.title')}</h3>${what}</div></div>
+      <h2 id=${title}>${t('unknown.title')}</h2>${what}</div></div>
     <div class="approval-actions">${DECISIONS.map((decision) => html`<button type="button" class="button small ${decision === 'skip' ? 'plain' : 'soft'}"
       data-testid=${`unknown-${decision}`} aria-disabled=${String(blocked)} @click=${(/** @type {Event} */ event) => { if (!blocked) say(event, call_id, decision); }}
       >${said === decision ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}<span>${t(`unknown.${decision}`)}</span></button>`)}</div>

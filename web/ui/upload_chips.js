@@ -2,6 +2,7 @@
 
 import { remove, retry } from '../app/attachments.js';
 import { t } from '../i18n/index.js';
+import { said } from '../i18n/said.js';
 import { html, nothing, repeat } from '../lit.js';
 import { errorGroup } from '../state/errors.js';
 import { formatBytes, sentence } from './format.js';
@@ -19,7 +20,7 @@ export function uploadChips(list) {
 
 /** @param {Attachment} attachment */
 function chip({ id, name, bytes, picture, state, sent, error }) {
-  const problem = error === null ? '' : sentence(error.message || t(`error.${errorGroup(error.code)}.title`));
+  const problem = error === null ? '' : sentence(said(error.phrase, error.message) || t(`error.${errorGroup(error.code)}.title`));
   const label = t(state === 'sending' || state === 'waiting' ? 'files.cancel' : 'files.take_out', { name });
   return html`<li class="file-chip ${state}" data-testid="upload" data-state=${state}>${state === 'failed' ? icons.warning : icons.file}
     <span class="file-text"><span class="file-name" dir="auto">${name}</span>

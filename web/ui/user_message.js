@@ -13,7 +13,7 @@ import { fileRow } from './files_row.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { imageRow } from './image.js';
-import { isComposing } from './keys.js';
+import { isComposing, isKeyboardFree } from './keys.js';
 
 /** What a person said. It can be said in other words: the conversation goes on from there anew. */
 export class NaviUserMessage extends NaviElement {
@@ -28,7 +28,7 @@ export class NaviUserMessage extends NaviElement {
 
   /** Words that were begun while it waited its turn go on here. */
   firstUpdated() {
-    if (edits.get().has(this.entry.id) && document.activeElement === document.body) this.#focusForm();
+    if (edits.get().has(this.entry.id) && isKeyboardFree()) this.#focusForm();
   }
 
   updated() {

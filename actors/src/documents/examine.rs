@@ -11,6 +11,7 @@ use super::{DocumentError, ImageError, MAX_DOCUMENT_BYTES, MAX_TEXT_BYTES, Prepa
 use super::{permit, text, text_of};
 use crate::background::on_files;
 use crate::domain::files::MAX_INLINE_BYTES;
+use crate::protocol::phrase::Phrase;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub struct Examined {
     pub converted_text: Option<String>,
     pub image: Option<PreparedImage>,
     /// Why the model has neither text nor image of it, as a clause.
-    pub problem: Option<String>,
+    pub problem: Option<Phrase>,
 }
 
 /// Looks at a file. `name` is its sender's.
@@ -52,14 +53,14 @@ pub async fn examine(path: &Path, name: &str) -> io::Result<Examined> {
 async fn of_image(path: PathBuf) -> io::Result<Examined> {
     let permit = permit().await;
     let Some(bytes) = read(path, MAX_IMAGE_BYTES).await? else {
-        return Ok(problem(ImageError::TooLarge.to_string()));
+        return Ok(problem(ImageError::TooLarge.phrase()));
     };
     Ok(match permit.image(bytes).await {
         Ok(image) => Examined {
             image: Some(image),
             ..Examined::default()
         },
-        Err(error) => problem(error.to_string()),
+        Err(error) => problem(error.phrase()),
     })
 }
 
@@ -92,7 +93,7 @@ async fn of_text(path: PathBuf) -> io::Result<Examined> {
 
 async fn of_document(path: PathBuf, kind: &Kind) -> io::Result<Examined> {
     let Some(bytes) = read(path, MAX_DOCUMENT_BYTES).await? else {
-        return Ok(problem(DocumentError::TooLarge.to_string()));
+        return Ok(problem(DocumentError::TooLarge.phrase()));
     };
     Ok(match text_of(Bytes::from(bytes), &kind.media_type).await {
         Ok(whole) => {
@@ -104,11 +105,11 @@ async fn of_document(path: PathBuf, kind: &Kind) -> io::Result<Examined> {
                 ..Examined::default()
             }
         }
-        Err(error) => problem(error.to_string()),
+        Err(error) => problem(error.phrase()),
     })
 }
 
-fn problem(problem: String) -> Examined {
+fn problem(problem: Phrase) -> Examined {
     Examined {
         problem: Some(problem),
         ..Examined::default()

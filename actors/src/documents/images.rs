@@ -1,10 +1,13 @@
 //! Images made our own.
 
+use std::fmt;
 use std::io::Cursor;
 
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::PngEncoder;
 use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
+
+use crate::protocol::phrase::{Phrase, PhraseCode};
 
 /// The largest image, as it comes.
 pub(super) const MAX_IMAGE_BYTES: usize = 50 * 1024 * 1024;
@@ -31,19 +34,46 @@ pub struct PreparedImage {
 }
 
 /// Why an image cannot be shown.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageError {
-    #[error("it is no PNG, JPEG, GIF, WebP or BMP image; convert it to one of these")]
     Unsupported,
-    #[error("it has more than {} MB; make it smaller", MAX_IMAGE_BYTES >> 20)]
     TooLarge,
-    #[error("it has {width}×{height} pixels, and {} million are the limit; scale it down", MAX_PIXELS / 1_000_000)]
     TooManyPixels { width: u32, height: u32 },
-    #[error("it is damaged or cut off")]
     Damaged,
-    #[error("reading it took too much time or memory, so it was given up")]
     TooCostly,
 }
+
+impl ImageError {
+    /// What is told of it.
+    #[must_use]
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Self::Unsupported => PhraseCode::ImageUnsupported.into(),
+            Self::TooLarge => {
+                let megabytes = (MAX_IMAGE_BYTES >> 20).to_string();
+                Phrase::new(PhraseCode::ImageTooLarge, [("megabytes", megabytes)])
+            }
+            Self::TooManyPixels { width, height } => Phrase::new(
+                PhraseCode::ImageTooManyPixels,
+                [
+                    ("width", width.to_string()),
+                    ("height", height.to_string()),
+                    ("millions", (MAX_PIXELS / 1_000_000).to_string()),
+                ],
+            ),
+            Self::Damaged => PhraseCode::ImageDamaged.into(),
+            Self::TooCostly => PhraseCode::FileTooCostly.into(),
+        }
+    }
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.phrase(), f)
+    }
+}
+
+impl std::error::Error for ImageError {}
 
 /// Decodes an image within limits, and encodes it anew.
 pub(super) fn prepare(bytes: &[u8]) -> Result<PreparedImage, ImageError> {

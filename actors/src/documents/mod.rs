@@ -19,11 +19,14 @@ pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::protocol::phrase::{Phrase, PhraseCode};
 
 pub use self::child::{isolate, serve};
 pub use self::examine::{Examined, examine};
@@ -57,23 +60,47 @@ pub async fn permit() -> ParsePermit {
 }
 
 /// Why there is no text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DocumentError {
-    #[error("text cannot be read from {0}")]
     Unsupported(String),
-    #[error("it has more than {} MB, the most that is read for text", MAX_DOCUMENT_BYTES >> 20)]
     TooLarge,
-    #[error("it holds no text; it may be scanned pages or pictures")]
     NoText,
-    #[error("it is protected by a password")]
     Locked,
-    #[error("it is damaged, or not what it seems: {0}")]
     Damaged(String),
-    #[error("it unpacks to far more than its size, as no honest document does; it was not read")]
     Bomb,
-    #[error("reading it took too much time or memory, so it was given up")]
     TooCostly,
 }
+
+impl DocumentError {
+    /// What is told of it.
+    #[must_use]
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Self::Unsupported(kind) => {
+                Phrase::new(PhraseCode::FileUnsupported, [("kind", kind.clone())])
+            }
+            Self::TooLarge => {
+                let megabytes = (MAX_DOCUMENT_BYTES >> 20).to_string();
+                Phrase::new(PhraseCode::FileTooLarge, [("megabytes", megabytes)])
+            }
+            Self::NoText => PhraseCode::FileNoText.into(),
+            Self::Locked => PhraseCode::FileLocked.into(),
+            Self::Damaged(reason) => {
+                Phrase::new(PhraseCode::FileDamaged, [("reason", reason.clone())])
+            }
+            Self::Bomb => PhraseCode::FileBomb.into(),
+            Self::TooCostly => PhraseCode::FileTooCostly.into(),
+        }
+    }
+}
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.phrase(), f)
+    }
+}
+
+impl std::error::Error for DocumentError {}
 
 /// The text of a document: plain text in any encoding, HTML as it stands, PDF, and the usual
 /// office formats. Never longer than [`MAX_TEXT_BYTES`], and never empty.

@@ -27,6 +27,7 @@ fn request(texts: &[&str]) -> ChatRequest {
         context_window: 8192,
         max_output_tokens: Some(1000),
         streamed: true,
+        form: None,
     }
 }
 

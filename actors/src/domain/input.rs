@@ -7,6 +7,7 @@ use super::files::MAX_FILES;
 use super::unseen::is_unseen;
 use crate::protocol::command::{FileRef, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::phrase::{Phrase, PhraseCode};
 
 /// The longest text, in bytes.
 pub const MAX_CONTENT_BYTES: usize = 256 * 1024;
@@ -60,18 +61,13 @@ pub fn validate(input: UserInput) -> Result<UserInput, NaviError> {
 /// It is blank, too long, or carries a NUL, which databases cannot keep.
 pub fn validate_content(content: &str) -> Result<(), NaviError> {
     if content.len() > MAX_CONTENT_BYTES {
-        return Err(NaviError::new(
-            ErrorCode::MessageTooLarge,
-            format!(
-                "the message has {} bytes and the limit is {MAX_CONTENT_BYTES}; send it in parts",
-                content.len()
-            ),
-        ));
+        let phrase = counted(PhraseCode::MessageTooLong, content.len(), MAX_CONTENT_BYTES);
+        return Err(NaviError::said(ErrorCode::MessageTooLarge, phrase));
     }
     if is_blank(content) {
-        return Err(NaviError::new(
+        return Err(NaviError::said(
             ErrorCode::EmptyMessage,
-            "the message is empty; write something",
+            PhraseCode::MessageEmpty,
         ));
     }
     if content.contains('\0') {
@@ -126,13 +122,8 @@ pub fn validate_client_id(id: &str) -> Result<(), NaviError> {
 /// Whether there are such files, only the engine can tell.
 fn validate_files(files: &[FileRef]) -> Result<(), NaviError> {
     if files.len() > MAX_FILES {
-        return Err(NaviError::new(
-            ErrorCode::TooManyFiles,
-            format!(
-                "the message has {} files and the limit is {MAX_FILES}",
-                files.len()
-            ),
-        ));
+        let phrase = counted(PhraseCode::MessageFiles, files.len(), MAX_FILES);
+        return Err(NaviError::said(ErrorCode::TooManyFiles, phrase));
     }
     for (index, file) in files.iter().enumerate() {
         if files[..index].iter().any(|other| other.path == file.path) {
@@ -148,22 +139,22 @@ fn validate_files(files: &[FileRef]) -> Result<(), NaviError> {
 /// There is no such message in the session.
 #[must_use]
 pub fn no_such_message() -> NaviError {
-    NaviError::new(
-        ErrorCode::MessageNotFound,
-        "there is no such message in this session",
-    )
+    NaviError::said(ErrorCode::MessageNotFound, PhraseCode::NoSuchMessage)
 }
 
 /// The error for a file that is not one of this session.
 #[must_use]
 pub fn no_such_file(path: &str) -> NaviError {
-    NaviError::new(
+    let path = [("path", format!("{:?}", shortened(path)))];
+    NaviError::said(
         ErrorCode::FileNotFound,
-        format!(
-            "this session has no file at {:?}; upload it first, or again if it was not used for long",
-            shortened(path)
-        ),
+        Phrase::new(PhraseCode::NoSuchFile, path),
     )
+}
+
+/// So many there are, of at most so many.
+fn counted(code: PhraseCode, n: usize, most: usize) -> Phrase {
+    Phrase::new(code, [("n", n.to_string()), ("most", most.to_string())])
 }
 
 /// A message's images as bare base64.
@@ -172,13 +163,8 @@ pub fn no_such_file(path: &str) -> NaviError {
 /// They are too many, too large together, or [`decode`] refuses one.
 pub fn validate_images(images: Vec<String>) -> Result<Vec<String>, NaviError> {
     if images.len() > MAX_IMAGES {
-        return Err(NaviError::new(
-            ErrorCode::TooManyImages,
-            format!(
-                "the message has {} images and the limit is {MAX_IMAGES}",
-                images.len()
-            ),
-        ));
+        let phrase = counted(PhraseCode::MessageImages, images.len(), MAX_IMAGES);
+        return Err(NaviError::said(ErrorCode::TooManyImages, phrase));
     }
     let mut total = 0;
     let mut normal = Vec::with_capacity(images.len());

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::protocol::phrase::{Phrase, PhraseCode};
+
 /// Who goes first when several wait for a slot; of one lane, who came first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
@@ -133,55 +135,66 @@ pub struct QueueView {
 /// The sentence for one that waits. It names kinds of work only: whose it is, is nobody
 /// else's business.
 #[must_use]
-pub fn waiting_detail(view: &QueueView) -> String {
-    let mut kinds: Vec<String> = Vec::new();
-    for kind in [
+pub fn waiting_phrase(view: &QueueView) -> Phrase {
+    let kinds = [
         Priority::Interactive,
         Priority::Subagent,
         Priority::Planning,
         Priority::Compression,
         Priority::Background,
-    ] {
-        match view.running.iter().filter(|it| **it == kind).count() {
-            0 => {}
-            1 => kinds.push(one(kind).to_owned()),
-            count => kinds.push(format!("{count} {}", several(kind))),
+    ];
+    let kinds = kinds.into_iter().filter_map(|kind| {
+        let count = view.running.iter().filter(|it| **it == kind).count();
+        let (one, several) = words(kind);
+        match count {
+            0 => None,
+            1 => Some(Phrase::from(one)),
+            _ => Some(numbered(several, count)),
         }
-    }
-    let holds = match kinds.split_last() {
-        None => return "the model is being got ready".to_owned(),
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    });
+    let Some(holds) = listed(kinds.collect()) else {
+        return PhraseCode::MakingReady.into();
     };
     let order = match view.ahead {
-        0 => "this is next".to_owned(),
-        1 => "1 more goes first".to_owned(),
-        more => format!("{more} more go first"),
+        0 => PhraseCode::GoesNext.into(),
+        1 => PhraseCode::AheadOne.into(),
+        more => numbered(PhraseCode::Ahead, more),
     };
-    let most = match view.most {
-        0 | 1 => String::new(),
-        most => format!(", and takes {most} at once"),
+    let busy = match view.most {
+        0 | 1 => PhraseCode::BusyWith.into(),
+        most => numbered(PhraseCode::BusyWithMost, most),
     };
-    format!("the model is busy with {holds}{most}; {order}")
+    busy.with("holds", holds).with("order", order)
 }
 
-fn one(kind: Priority) -> &'static str {
-    match kind {
-        Priority::Interactive => "an answer in another conversation",
-        Priority::Subagent => "a subagent",
-        Priority::Planning => "a plan",
-        Priority::Compression => "a summary",
-        Priority::Background => "work that nobody waits for",
-    }
+fn numbered(code: PhraseCode, n: usize) -> Phrase {
+    Phrase::new(code, [("n", n.to_string())])
 }
 
-fn several(kind: Priority) -> &'static str {
+/// One after the other, as a person lists them.
+fn listed(mut phrases: Vec<Phrase>) -> Option<Phrase> {
+    let last = phrases.pop()?;
+    let before = phrases.into_iter().rev().reduce(|next, first| {
+        Phrase::from(PhraseCode::Listed)
+            .with("first", first)
+            .with("next", next)
+    });
+    Some(match before {
+        None => last,
+        Some(before) => Phrase::from(PhraseCode::And)
+            .with("first", before)
+            .with("last", last),
+    })
+}
+
+/// One piece of this work, and several.
+fn words(kind: Priority) -> (PhraseCode, PhraseCode) {
     match kind {
-        Priority::Interactive => "answers in other conversations",
-        Priority::Subagent => "subagents",
-        Priority::Planning => "plans",
-        Priority::Compression => "summaries",
-        Priority::Background => "pieces of work that nobody waits for",
+        Priority::Interactive => (PhraseCode::WorkAnswer, PhraseCode::WorkAnswers),
+        Priority::Subagent => (PhraseCode::WorkSubagent, PhraseCode::WorkSubagents),
+        Priority::Planning => (PhraseCode::WorkPlan, PhraseCode::WorkPlans),
+        Priority::Compression => (PhraseCode::WorkSummary, PhraseCode::WorkSummaries),
+        Priority::Background => (PhraseCode::WorkUnawaited, PhraseCode::WorksUnawaited),
     }
 }
 
@@ -277,11 +290,12 @@ mod tests {
     #[test]
     fn the_sentence_names_kinds_and_counts() {
         let told = |running: &[Priority], ahead: usize| {
-            waiting_detail(&QueueView {
+            waiting_phrase(&QueueView {
                 running: running.to_vec(),
                 ahead,
                 most: running.len(),
             })
+            .to_string()
         };
         assert_eq!(
             told(&[Interactive], 2),

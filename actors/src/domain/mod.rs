@@ -5,6 +5,7 @@ pub mod compression;
 pub mod consent;
 pub mod context;
 pub mod cut;
+pub mod demands;
 pub mod files;
 pub mod first_chunk;
 pub mod guards;
@@ -40,6 +41,8 @@ pub mod todo;
 pub mod turns;
 pub mod unseen;
 
+#[cfg(test)]
+mod demands_tests;
 #[cfg(test)]
 mod recovery_tests;
 #[cfg(test)]

@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use crate::protocol::profile::Profile;
 use crate::protocol::status::{BackendKind, BackendState, BackendStatus, ModelInfo, ProfileModel};
+
+/// How many models an error names.
+const TOLD_MODELS: usize = 20;
 
 /// A choice that can be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,13 +138,13 @@ pub fn choose(backends: &[BackendStatus], wanted: Wanted<'_>) -> Result<Choice, 
             None,
         ),
         (None, None, None) => {
-            return Err(NaviError::new(
+            let params = [
+                ("backend", backend.kind.as_str().to_owned()),
+                ("address", backend.address.clone()),
+            ];
+            return Err(NaviError::said(
                 ErrorCode::ModelNotFound,
-                format!(
-                    "the {} server at {} offers no model; install one there, or name one in the settings",
-                    backend.kind.as_str(),
-                    backend.address
-                ),
+                Phrase::new(PhraseCode::NoneOffered, params),
             ));
         }
     };
@@ -151,6 +155,38 @@ pub fn choose(backends: &[BackendStatus], wanted: Wanted<'_>) -> Result<Choice, 
         instead_of_chosen,
         fell_back_from,
     })
+}
+
+/// Whether a person may choose the model of this name: one that a backend has, or may have where it
+/// cannot say now. Those of the kinds `looked_for` have what they list, and where they are away
+/// nobody misses them.
+///
+/// # Errors
+/// `model_unknown`, with what there is.
+pub fn check_chosen(
+    backends: &[BackendStatus],
+    looked_for: &[BackendKind],
+    name: &str,
+) -> Result<(), NaviError> {
+    let tells_all = |backend: &BackendStatus| {
+        let is_told = backend.state == BackendState::Ready && !backend.models.is_empty();
+        is_told || looked_for.contains(&backend.kind)
+    };
+    let may_have = |backend: &BackendStatus| !tells_all(backend) || listed(backend, name).is_some();
+    if backends.is_empty() || backends.iter().any(may_have) {
+        return Ok(());
+    }
+    let all = backends.iter().flat_map(|backend| &backend.models);
+    let mut names: Vec<&str> = all.map(|model| model.name.as_str()).collect();
+    if names.len() > TOLD_MODELS {
+        names.truncate(TOLD_MODELS);
+        names.push("…");
+    }
+    let found = [("model", name.to_owned()), ("known", names.join(", "))];
+    Err(NaviError::said(
+        ErrorCode::ModelUnknown,
+        Phrase::new(PhraseCode::NoServerHas, found),
+    ))
 }
 
 /// The model of this name, where the backend lists it.
@@ -173,34 +209,47 @@ fn same_model(listed: &str, wanted: &str) -> bool {
 }
 
 fn none_ready(backends: &[BackendStatus]) -> NaviError {
-    let troubles: Vec<String> = backends
-        .iter()
-        .map(|backend| {
-            let name = backend.kind.as_str();
-            match &backend.state {
-                BackendState::Unknown => format!("{name}: not checked yet"),
-                BackendState::Ready => format!("{name}: ready"),
-                BackendState::Loading { detail } => format!("{name}: {detail}"),
-                BackendState::Fetching {
-                    model,
-                    received,
-                    total,
-                } => format!(
-                    "{name}: fetching {model}, {}%",
-                    received.saturating_mul(100) / (*total).max(1)
-                ),
-                BackendState::Down { problem, remedy } => format!("{name}: {problem} ({remedy})"),
-            }
-        })
-        .collect();
-    NaviError::new(
+    let troubles = backends.iter().rev().map(standing);
+    let troubles = troubles.reduce(|next, first| {
+        Phrase::from(PhraseCode::Also)
+            .with("first", first)
+            .with("next", next)
+    });
+    NaviError::said(
         ErrorCode::BackendUnavailable,
-        if troubles.is_empty() {
-            "no model backend is configured; set LLM_BACKEND".to_owned()
-        } else {
-            format!("no model can answer now. {}", troubles.join("; "))
+        match troubles {
+            None => PhraseCode::NoneSetUp.into(),
+            Some(troubles) => Phrase::from(PhraseCode::NoneAnswers).with("troubles", troubles),
         },
     )
+}
+
+/// How a backend that takes no call is.
+fn standing(backend: &BackendStatus) -> Phrase {
+    let of = |code| Phrase::new(code, [("backend", backend.kind.as_str().to_owned())]);
+    match &backend.state {
+        BackendState::Unknown => of(PhraseCode::IsUnchecked),
+        BackendState::Ready => of(PhraseCode::IsReady),
+        BackendState::Loading { detail } => {
+            of(PhraseCode::IsLoading).with("detail", Phrase::plain(detail))
+        }
+        BackendState::Fetching {
+            model,
+            received,
+            total,
+        } => {
+            let percent = received.saturating_mul(100) / (*total).max(1);
+            of(PhraseCode::IsFetching)
+                .with("model", Phrase::plain(model))
+                .with("percent", Phrase::plain(percent.to_string()))
+        }
+        BackendState::Down { .. } => match backend.state.trouble() {
+            Some(Trouble { problem, remedy }) => of(PhraseCode::IsDown)
+                .with("problem", problem)
+                .with("remedy", remedy),
+            None => of(PhraseCode::IsUnchecked),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -302,10 +351,10 @@ mod tests {
     }
 
     fn down() -> BackendState {
-        BackendState::Down {
-            problem: "connection refused".into(),
-            remedy: "start it".into(),
-        }
+        BackendState::down(Trouble::new(
+            PhraseCode::ConnectionRefused,
+            Phrase::plain("start it"),
+        ))
     }
 
     #[test]
@@ -358,6 +407,27 @@ mod tests {
             choose(&backends, Wanted::default()).unwrap().model.name,
             "small"
         );
+    }
+
+    #[test]
+    fn a_model_that_nobody_has_cannot_be_chosen_and_one_that_somebody_may_have_can() {
+        let here = backend(BackendKind::Ollama, BackendState::Ready, &["small", "big"]);
+        let starter = backend(BackendKind::Starter, down(), &["tiny"]);
+        let all = [here.clone(), starter];
+        let looked_for = [BackendKind::Starter];
+        for name in ["small", "big", "tiny"] {
+            assert_eq!(check_chosen(&all, &looked_for, name), Ok(()));
+        }
+        let error = check_chosen(&all, &looked_for, "gone").unwrap_err();
+        assert_eq!(error.code, ErrorCode::ModelUnknown);
+        assert!(error.message.contains("small, big"), "{}", error.message);
+        // It may have it, and is away, or tells of none.
+        for away in [down(), BackendState::Unknown, BackendState::Ready] {
+            let other = backend(BackendKind::Openai, away, &[]);
+            let all = [here.clone(), other];
+            assert_eq!(check_chosen(&all, &looked_for, "gone"), Ok(()));
+        }
+        assert_eq!(check_chosen(&[], &[], "gone"), Ok(()));
     }
 
     #[test]

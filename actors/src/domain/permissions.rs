@@ -97,7 +97,7 @@ impl Action {
     pub const fn of_frame(frame: &ClientFrame) -> Option<Self> {
         match frame {
             ClientFrame::Message(_)
-            | ClientFrame::Stop {}
+            | ClientFrame::Stop { .. }
             | ClientFrame::Continue {}
             | ClientFrame::Withdraw { .. }
             | ClientFrame::EditQueued { .. }

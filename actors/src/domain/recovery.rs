@@ -67,10 +67,7 @@ pub fn close<M: AsRef<Message>>(
     );
     records.push(Record::Event(match &end {
         RunEnd::Failed(error) => failed(error),
-        RunEnd::Interrupted { reason } => Event::RunInterrupted {
-            reason: reason.clone(),
-            can_continue: true,
-        },
+        RunEnd::Interrupted { reason } => Event::interrupted(reason),
         // A loop that got this far has recorded its own end, and is no dead.
         RunEnd::Answered | RunEnd::Limited | RunEnd::Stopped => Event::StreamStopped {},
     }));

@@ -14,7 +14,7 @@ use super::run_loop::{
     RunStart, Since, Step, ToolUse,
 };
 use crate::protocol::approval::{ApprovalRequest, PendingApproval};
-use crate::protocol::chat::{FinishReason, RequestedCall, Usage};
+use crate::protocol::chat::{FinishReason, ReplyForm, RequestedCall, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ApprovalId, MessageId, Origin, RunId};
 use crate::protocol::message::{MessageState, Role, ToolCall, ToolOutcome};
@@ -55,11 +55,11 @@ fn run_start(profile: &Profile) -> RunStart<'_> {
     }
 }
 
-fn start(max_iterations: u32) -> RunLoop {
+pub(super) fn start(max_iterations: u32) -> RunLoop {
     start_with(&profile(max_iterations))
 }
 
-fn says(text: &str, calls: &[&str]) -> ModelReply {
+pub(super) fn says(text: &str, calls: &[&str]) -> ModelReply {
     ModelReply {
         text: text.into(),
         calls: calls
@@ -78,11 +78,16 @@ fn says(text: &str, calls: &[&str]) -> ModelReply {
 }
 
 /// `read…` reads, `bad…` is refused, anything else changes things.
-struct Tools;
+pub(super) struct Tools;
 
 impl CallBook for Tools {
     fn is_known(&self, tool: &str) -> bool {
         !tool.starts_with("bad")
+    }
+
+    fn fits(&self, _: &ReplyForm, text: &str) -> Result<(), String> {
+        serde_json::from_str::<serde_json::Value>(text)
+            .map_or_else(|_| Err("no JSON".into()), |_| Ok(()))
     }
 
     fn plan(&mut self, call: &ToolCall) -> CallPlan {

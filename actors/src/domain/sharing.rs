@@ -59,9 +59,11 @@ pub fn for_link(event: &mut Event) -> ByLink {
         Event::RunWaiting {
             reason: WaitReason::Approval,
             detail,
+            phrase,
             ..
-        } if !detail.is_empty() => {
+        } if !detail.is_empty() || phrase.is_some() => {
             detail.clear();
+            *phrase = None;
             ByLink::Partly
         }
         Event::MessageAccepted { .. }
@@ -128,6 +130,21 @@ impl Reach {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::phrase::{Phrase, PhraseCode};
+
+    #[test]
+    fn who_came_by_a_link_is_not_told_in_codes_what_a_person_is_asked() {
+        let asks = |reason| {
+            let summary = Phrase::plain("run `make`");
+            let asks = Phrase::from(PhraseCode::AsksWhether).with("summary", summary);
+            Event::waiting(reason, asks, false)
+        };
+        let mut asked = asks(WaitReason::Approval);
+        assert_eq!(for_link(&mut asked), ByLink::Partly);
+        assert!(!format!("{asked:?}").contains("make"), "{asked:?}");
+        assert_eq!(for_link(&mut asked), ByLink::Whole);
+        assert_eq!(for_link(&mut asks(WaitReason::Lane)), ByLink::Whole);
+    }
 
     #[test]
     fn who_reaches_further_may_all_that_others_may() {

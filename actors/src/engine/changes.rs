@@ -8,6 +8,7 @@ use crate::domain::session::command::Command;
 use crate::protocol::change::Change;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ChangeId, SessionId, UserId};
+use crate::protocol::phrase::PhraseCode;
 use crate::root::OpenSession;
 use crate::tools::filesystem::{self, ChangeError};
 use crate::tools::workspace::FileAccess;
@@ -81,9 +82,9 @@ impl Engine {
             Ok(answer) => answer.map_err(|error| typed(&error)),
             Err(error) => {
                 tracing::error!(%session, %error, "work on a session's files went down");
-                Err(NaviError::new(
+                Err(NaviError::said(
                     ErrorCode::Internal,
-                    "something failed here; Navi's log says what",
+                    PhraseCode::SomethingFailed,
                 ))
             }
         }

@@ -11,6 +11,7 @@ use crate::protocol::approval::{
 use crate::protocol::command::Decision;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, UserId};
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::root::OpenSession;
 use crate::session::messages::GetSnapshot;
 
@@ -57,9 +58,10 @@ impl Engine {
             let count =
                 async move |store: crate::store::Store| store.count_consent_rules(user).await;
             if self.stored(count).await? >= MAX_RULES {
-                return Err(NaviError::new(
+                let rules = [("n", MAX_RULES.to_string())];
+                return Err(NaviError::said(
                     ErrorCode::TooManyRules,
-                    format!("there are {MAX_RULES} rules already; delete some, or answer once"),
+                    Phrase::new(PhraseCode::RulesFull, rules),
                 ));
             }
         }
@@ -121,9 +123,9 @@ impl Engine {
         if deleted {
             return Ok(());
         }
-        Err(NaviError::new(
+        Err(NaviError::said(
             ErrorCode::RuleNotFound,
-            "there is no such rule; it may have been deleted already",
+            PhraseCode::NoSuchRule,
         ))
     }
 

@@ -10,6 +10,7 @@ use crate::protocol::command::UserInput;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::file::FileList;
 use crate::protocol::ids::{FileId, SessionId, UserId};
+use crate::protocol::phrase::PhraseCode;
 use crate::root::OpenSession;
 
 impl Engine {
@@ -165,8 +166,5 @@ impl Engine {
 }
 
 fn went_down() -> NaviError {
-    NaviError::new(
-        ErrorCode::Internal,
-        "something failed here; Navi's log says what",
-    )
+    NaviError::said(ErrorCode::Internal, PhraseCode::SomethingFailed)
 }

@@ -7,6 +7,7 @@ use crate::domain::import::{self, Conversation};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
 use crate::protocol::import::{Imported, ImportedSession};
+use crate::protocol::phrase::PhraseCode;
 use crate::services::now;
 use crate::store::NewSession;
 
@@ -68,10 +69,7 @@ impl Engine {
             .spawn_blocking(move || import::conversation(file, at));
         reading.await.map_err(|error| {
             tracing::error!(%error, "the reading of a conversation went down");
-            NaviError::new(
-                ErrorCode::Internal,
-                "something failed here; Navi's log says what",
-            )
+            NaviError::said(ErrorCode::Internal, PhraseCode::SomethingFailed)
         })?
     }
 }

@@ -2,17 +2,19 @@
 
 use super::Engine;
 use crate::completion::{self, Completion, Question};
+use crate::domain::demands::{Demands, Missed};
 use crate::domain::{context, model_choice};
 use crate::engine::NewSessionWish;
 use crate::llm_actor::Priority;
-use crate::protocol::chat::{ChatMessage, Usage};
+use crate::protocol::chat::{ChatMessage, ReplyForm, Usage};
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::import::{ImportedMessage, ImportedSession};
 use crate::root::OpenSession;
 use crate::services::now;
 use crate::store::{NewSession, Store};
-use crate::tools::lent::{LentCall, Offer, OfferedByProgram, Returned};
+use crate::tools::lent::{LentByProgram, LentCall, Offer, Returned};
+use crate::tools::schema;
 use tokio_util::sync::CancellationToken;
 
 /// What a title, a list of tags and their like may come to, in tokens.
@@ -26,15 +28,6 @@ pub struct ProgramSession {
     pub ephemeral: bool,
     /// What was said before, as the program says.
     pub history: Vec<ImportedMessage>,
-}
-
-/// What a program lends the runs of a session.
-#[derive(Clone, Debug, Default)]
-pub struct LentByProgram {
-    /// What it wants heeded, beside the profile's prompt.
-    pub instructions: String,
-    /// Tools that it calls by itself.
-    pub tools: Vec<OfferedByProgram>,
 }
 
 impl Engine {
@@ -100,18 +93,18 @@ impl Engine {
     /// what this gives back is dropped before.
     #[must_use]
     pub fn lend(&self, session: SessionId, client_id: &str, lent: LentByProgram) -> Offer {
-        let LentByProgram {
-            instructions,
-            tools,
-        } = lent;
-        let lending = &self.services.lending;
-        lending.offer(session, client_id, &instructions, tools)
+        self.services.lending.offer(session, client_id, lent)
     }
 
     /// Whether the run, which goes, was lent a tool of this name.
     #[must_use]
     pub fn lends(&self, run_id: RunId, name: &str) -> bool {
         self.services.lending.lends(run_id, name)
+    }
+
+    /// Demands this of the answer of a run that goes on with what came of a program's calls.
+    pub fn demand(&self, run_id: RunId, demands: Demands) {
+        self.services.lending.demand(run_id, demands);
     }
 
     /// The calls of lent tools that wait for the program, in order.
@@ -143,7 +136,7 @@ impl Engine {
         user: UserId,
         call: &CallId,
     ) -> Option<(SessionId, RunId)> {
-        let (session, run_id) = self.services.lending.run_of(call)?;
+        let (session, run_id) = self.services.lending.run_of(user, call)?;
         self.find(OpenSession::as_owner(user, session)).await.ok()?;
         Some((session, run_id))
     }
@@ -157,14 +150,23 @@ impl Engine {
     /// user has as many at once as runs, and the tokens count as those of a run.
     ///
     /// # Errors
-    /// `unknown_profile`; `rate_limited` where no tokens are left; what the backend says.
+    /// `unknown_profile`; `rate_limited` where no tokens are left; what the backend says; `run_failed`
+    /// where the answer does not have the `form` that is demanded.
     pub async fn complete(
         &self,
         user: UserId,
         profile_id: Option<&str>,
-        messages: Vec<ChatMessage>,
+        mut messages: Vec<ChatMessage>,
+        form: Option<ReplyForm>,
     ) -> Result<String, NaviError> {
         self.refuse_when_closed()?;
+        let demands = Demands {
+            form: form.clone(),
+            ..Demands::default()
+        };
+        if let Some(content) = demands.prompt() {
+            messages.insert(0, ChatMessage::System { content });
+        }
         let services = &self.services;
         let profiles = &services.profiles;
         let profile = profiles.find(profile_id.unwrap_or(profiles.default_id()))?;
@@ -179,6 +181,7 @@ impl Engine {
             temperature: profile.temperature,
             context_window: services.context_window,
             max_output_tokens: TASK_TOKENS,
+            form,
             priority: Priority::Compression,
             person: Some(user),
             run: None,
@@ -198,6 +201,10 @@ impl Engine {
         let rest = tokens.saturating_sub(asked.into());
         if let Err(error) = self.count_tokens(user, rest).await {
             tracing::warn!(%error, "the tokens of a small task could not be counted");
+        }
+        if let Some(form) = &demands.form {
+            let misses = |why| demands.failure(Missed::Form(why));
+            schema::fits(form, &text).map_err(misses)?;
         }
         Ok(text)
     }

@@ -52,14 +52,17 @@ impl Engine {
     /// settings.
     ///
     /// # Errors
-    /// `unknown_profile`; `invalid_field` where no model can have this name; or what the store
-    /// says.
+    /// `unknown_profile`; `invalid_field` where no model can have this name, `model_unknown` where none
+    /// has it; or what the store says.
     pub async fn create_session(
         &self,
         user: UserId,
         wish: NewSessionWish,
     ) -> Result<SessionSummary, NaviError> {
         let session = self.new_session(user, wish)?;
+        if let Some(model) = &session.model {
+            self.services.models.check_chosen(model).await?;
+        }
         self.check_sessions(user).await?;
         let owner = self.services.owner.clone();
         let loaded = self
@@ -183,12 +186,25 @@ impl Engine {
         ran.map_err(NoReply::into_error)
     }
 
-    /// Asks the session's run to stop. Says whether there was one.
+    /// Asks the session's run to stop; what waits comes next. Says whether there was one.
     ///
     /// # Errors
     /// `session_not_found`.
     pub async fn stop(&self, user: UserId, session: SessionId) -> Result<bool, NaviError> {
-        let stop = || Ask::new(Command::Stop);
+        self.stop_run(user, session, false).await
+    }
+
+    /// The same; with `hold`, what waits is held back until a message comes or one goes on.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn stop_run(
+        &self,
+        user: UserId,
+        session: SessionId,
+        hold: bool,
+    ) -> Result<bool, NaviError> {
+        let stop = || Ask::new(Command::Stop { hold });
         let open = OpenSession::as_participant(user, session);
         let found = self.ask(open, stop).await?;
         found.map_err(NoReply::into_error)
@@ -346,7 +362,8 @@ impl Engine {
     ///
     /// # Errors
     /// `invalid_field` where nothing is to be changed, the title is empty or over 200
-    /// characters, no model can have this name, or a tag is none; `unknown_profile`.
+    /// characters, no model can have this name, or a tag is none; `model_unknown` where none has it;
+    /// `unknown_profile`.
     pub async fn change(
         &self,
         user: UserId,
@@ -372,6 +389,9 @@ impl Engine {
             archived: wish.archived,
             tags: wish.tags.as_deref().map(tags::valid).transpose()?,
         };
+        if let Some(Some(model)) = &change.model {
+            self.services.models.check_chosen(model).await?;
+        }
         let open = OpenSession::as_owner(user, session);
         self.request(open, Command::Change(change)).await
     }

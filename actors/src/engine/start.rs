@@ -33,10 +33,12 @@ use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::OwnerId;
 use crate::protocol::limits::PersonLimits;
+use crate::protocol::phrase::Phrase;
 use crate::protocol::status::Fence;
 use crate::pulls::Pulls;
 use crate::root::{OpenSession, SystemRoot, store_error};
 use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
+use crate::session::log_moments::LogMoments;
 use crate::store::{LogLimits, Store};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
 use crate::tools::lent::Lending;
@@ -86,7 +88,7 @@ pub struct EngineConfig {
     /// When a thread that does not answer hangs; none where nothing is to be done about it.
     pub patience: Option<Patience>,
     /// What was wrong at start, beside the profiles, and did not stop it: for the page.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Phrase>,
     /// What keeps tools in, for the page.
     pub fence: Fence,
     /// The process's one runtime: the sessions' arbiters run on it too.
@@ -223,6 +225,7 @@ impl Engine {
             people,
             lending: Lending::default(),
             offers: Arc::default(),
+            log_moments: LogMoments::default(),
             profiles: Arc::new(profiles),
             prices: Arc::new(Prices::new(config.prices_file)),
             hub: Hub::default(),

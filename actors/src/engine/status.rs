@@ -8,6 +8,7 @@ use tokio_stream::wrappers::WatchStream;
 use super::Engine;
 use crate::domain::model_choice;
 use crate::hub::HubFrame;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::status::SystemStatus;
 
 /// How often a page is told how far a model is fetched.
@@ -18,6 +19,13 @@ impl Engine {
     #[must_use]
     pub fn status(&self) -> SystemStatus {
         let backends = self.services.models.statuses();
+        let warnings = [
+            &*self.warnings,
+            &self.services.profiles.warnings(),
+            &self.extensions.view().problems,
+            &self.hangs(),
+        ]
+        .concat();
         SystemStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             active: model_choice::active(&backends).map(|backend| backend.kind),
@@ -29,13 +37,8 @@ impl Engine {
                 .map(|profile| model_choice::expected(&backends, profile))
                 .collect(),
             backends,
-            warnings: [
-                &*self.warnings,
-                &self.services.profiles.warnings(),
-                &self.extensions.view().problems,
-                &self.hangs(),
-            ]
-            .concat(),
+            warnings: warnings.iter().map(ToString::to_string).collect(),
+            warning_phrases: warnings,
             fetchable: self
                 .fetcher
                 .as_ref()
@@ -46,12 +49,12 @@ impl Engine {
         }
     }
 
-    fn hangs(&self) -> Vec<String> {
+    fn hangs(&self) -> Vec<Phrase> {
         let hanging = self.watchdog.hanging();
         let hanging = hanging.borrow();
-        let hanging = hanging.iter().map(|name| {
-            format!("a part of Navi ({name}) does not answer; if it does not come back, Navi ends, to be started again")
-        });
+        let hanging = hanging
+            .iter()
+            .map(|name| Phrase::new(PhraseCode::Hangs, [("name", name.to_string())]));
         hanging.chain(self.mended.borrow().clone()).collect()
     }
 

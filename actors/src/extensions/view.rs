@@ -6,6 +6,7 @@ use super::{ExtensionsActor, FORBIDDEN, Server};
 use crate::protocol::extension::{
     ExtensionKind, ExtensionState, ExtensionTool, McpServer, McpServerState, SkillInfo,
 };
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::powers::{PowerKind, Powers};
 use crate::services::now;
 use crate::tools::Tool;
@@ -24,7 +25,7 @@ pub struct ExtensionsView {
     pub servers: Vec<McpServer>,
     pub skills: Vec<SkillInfo>,
     /// What is wrong, one sentence each, for the page.
-    pub problems: Vec<String>,
+    pub problems: Vec<Phrase>,
 }
 
 impl ExtensionsView {
@@ -63,13 +64,19 @@ impl ExtensionsActor {
             .iter()
             .map(|t| self.user_tool(t))
             .collect();
-        let mut problems: Vec<String> = self.found.scan.problem.iter().cloned().collect();
+        let of = |code, name: &str, problem: &str| {
+            let params = [("name", name.to_owned()), ("problem", problem.to_owned())];
+            Phrase::new(code, params)
+        };
+        let folders = self.found.scan.problem.iter();
+        let files = folders
+            .chain(&self.found.mcp.problems)
+            .chain(&self.found.skills.problems);
+        let mut problems: Vec<Phrase> = files.map(Phrase::plain).collect();
         problems.extend(tools.iter().filter_map(|tool| {
             let problem = tool.problem.as_ref()?;
-            Some(format!("tool {}: {problem}", tool.name))
+            Some(of(PhraseCode::ToolProblem, &tool.name, problem))
         }));
-        problems.extend_from_slice(&self.found.mcp.problems);
-        problems.extend_from_slice(&self.found.skills.problems);
         let mut servers = Vec::new();
         for (name, server) in &self.servers {
             let listed = server.listing().map_or(&[][..], |listing| &listing.tools);
@@ -88,7 +95,7 @@ impl ExtensionsActor {
             let fell = [McpServerState::Waiting, McpServerState::Failed].contains(&shown.state);
             let why = shown.last_error.iter().filter(|_| fell);
             let told = why.chain(&shown.problems);
-            problems.extend(told.map(|problem| format!("MCP server {name}: {problem}")));
+            problems.extend(told.map(|problem| of(PhraseCode::McpProblem, name, problem)));
             servers.push(shown);
         }
         let skills = self.found.skills.skills.iter().map(|skill| SkillInfo {

@@ -2,13 +2,14 @@
 //! the upload came.
 
 use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::shelf::Draft;
 use super::{SessionFiles, not_stored};
 use crate::background::on_files;
 use crate::documents::{self, Examined};
@@ -20,17 +21,6 @@ use crate::protocol::ids::{FileId, SessionId};
 use crate::root::store_error;
 use crate::services::now;
 use crate::store::{FileQuota, NewFile, StoreError, StoredFile};
-
-/// A file that is removed with this, unless it was moved to its place.
-#[derive(Debug)]
-struct Draft(PathBuf);
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // Gone already where it was moved. One call, too short to be worth another thread.
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 /// One file of an upload.
 #[derive(Debug)]
@@ -44,15 +34,6 @@ struct Part {
 /// What comes in small pieces is written in large ones, and the disk has each before more is taken:
 /// behind much that is written at a stroke wait everybody else's writes.
 const PIECE_BYTES: usize = 1024 * 1024;
-
-/// A new file on its way in, for none but us.
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
 
 /// What is written of a file beside itself.
 #[derive(Debug)]
@@ -167,17 +148,12 @@ impl Upload {
             return Err(self.session_full(self.parts.len() + 1));
         }
         self.write_gathered().await?;
-        let opened = async {
-            let path = self.files.shelf.incoming().await?;
-            let draft = Draft(path.clone());
-            let file = on_files(move || create(&path)).await?;
-            Ok((draft, Arc::new(file)))
-        };
-        let (draft, file) = opened.await.map_err(|error| not_stored(&error))?;
+        let opened = self.files.shelf.draft().await;
+        let (draft, file) = opened.map_err(|error| not_stored(&error))?;
         self.parts.push(Part {
             name: label(name),
             draft,
-            file,
+            file: Arc::new(file),
             bytes: 0,
         });
         Ok(())
@@ -269,7 +245,7 @@ impl Upload {
         } = part;
         // Closed only with the service.
         let _turn = self.files.readers.acquire().await;
-        let examined = documents::examine(&draft.0, &name).await;
+        let examined = documents::examine(draft.path(), &name).await;
         let examined = examined.map_err(|error| not_stored(&error))?;
         let file_id = FileId::new();
         let shelf = &self.files.shelf;
@@ -297,18 +273,8 @@ impl Upload {
         ];
         for (bytes, place) in beside {
             let Some(bytes) = bytes else { continue };
-            let written = async {
-                let draft = Draft(shelf.incoming().await?);
-                let path = draft.0.clone();
-                on_files(move || {
-                    let mut file = create(&path)?;
-                    file.write_all(&bytes)?;
-                    file.sync_all()
-                })
-                .await?;
-                Ok(draft)
-            };
-            let draft = written.await.map_err(|error| not_stored(&error))?;
+            let written = shelf.written(bytes.into()).await;
+            let draft = written.map_err(|error| not_stored(&error))?;
             drafts.push((draft, place));
         }
         Ok(Made { new, drafts })
@@ -322,7 +288,7 @@ impl Upload {
             files.shelf.make_room(session).await?;
             for made in &made {
                 for (draft, place) in &made.drafts {
-                    files.shelf.place(&draft.0, place).await?;
+                    files.shelf.place(draft, place).await?;
                 }
             }
             files.shelf.settle(session).await

@@ -237,7 +237,8 @@ impl SessionFiles {
         SessionFile {
             source: stored.source,
             text: stored.has_text,
-            problem: stored.problem,
+            problem: stored.problem.as_ref().map(ToString::to_string),
+            phrase: stored.problem,
             created_at: stored.created_at,
             last_used_at: stored.last_used_at,
             expires_at: stored

@@ -1,8 +1,10 @@
 //! Where files lie, and how they get there: whole or not at all.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use cap_std::fs::{Dir, OpenOptions};
 use uuid::Uuid;
 
@@ -18,6 +20,23 @@ const FILES: &str = ".files";
 const INCOMING: &str = ".incoming";
 const TEXT: &str = "text";
 const VIEW: &str = "view";
+
+/// A file that is removed with this, unless it was moved to its place.
+#[derive(Debug)]
+pub(super) struct Draft(PathBuf);
+
+impl Draft {
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // Gone already where it was moved. One call, too short to be worth another thread.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -40,11 +59,31 @@ impl Shelf {
         self.root.join(INCOMING)
     }
 
-    /// A new place for a file on its way in. Its directory exists.
-    pub(super) async fn incoming(&self) -> io::Result<PathBuf> {
+    /// A new file on its way in, for none but us.
+    pub(super) async fn draft(&self) -> io::Result<(Draft, File)> {
         let dir = self.incoming_dir();
         make_private(&dir).await?;
-        Ok(dir.join(Uuid::new_v4().simple().to_string()))
+        let path = dir.join(Uuid::new_v4().simple().to_string());
+        let draft = Draft(path.clone());
+        let file = on_files(move || {
+            let mut options = File::options();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            options.open(path)
+        });
+        Ok((draft, file.await?))
+    }
+
+    /// The same, with all that it holds, which survives a power cut.
+    pub(super) async fn written(&self, bytes: Bytes) -> io::Result<Draft> {
+        let (draft, mut file) = self.draft().await?;
+        on_files(move || {
+            file.write_all(&bytes)?;
+            file.sync_all()
+        })
+        .await?;
+        Ok(draft)
     }
 
     pub(super) fn of_session(&self, session: SessionId) -> PathBuf {
@@ -74,8 +113,8 @@ impl Shelf {
     }
 
     /// Moves a finished file to its place.
-    pub(super) async fn place(&self, from: &Path, to: &Path) -> io::Result<()> {
-        tokio::fs::rename(from, to).await
+    pub(super) async fn place(&self, from: &Draft, to: &Path) -> io::Result<()> {
+        tokio::fs::rename(from.path(), to).await
     }
 
     /// Has what was moved there survive a power cut.

@@ -300,7 +300,8 @@ async fn what_a_crash_left_is_cleared_away() {
     let place = Fixture::new(FileLimits::default()).await;
     let sent = place.upload(&[("a.txt", b"a")]).await.unwrap();
     let shelf = &place.files.shelf;
-    let draft = shelf.incoming().await.unwrap();
+    let (on_its_way, _) = shelf.draft().await.unwrap();
+    let draft = on_its_way.path().to_owned();
     let orphan = shelf.content(place.session, FileId::new());
     let nobody = SessionId::new();
     shelf.make_room(nobody).await.unwrap();
@@ -432,6 +433,31 @@ async fn images_of_tools_are_made_our_own_and_bounded() {
         .image(place.session, kept.files[0].file_id)
         .await;
     assert_eq!(shown.unwrap().media_type, "image/png");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn whatever_is_stored_is_for_none_but_navi() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = Fixture::new(FileLimits::default()).await;
+    let sent: [(&str, &[u8]); 2] = [("a.txt", b"a"), ("b.png", &picture())];
+    place.upload(&sent).await.unwrap();
+    let image = ToolImage {
+        media_type: "image/png".to_owned(),
+        bytes: picture(),
+    };
+    let kept = place
+        .files
+        .keep_images(place.session, "camera", vec![image]);
+    assert_eq!(kept.await.files.len(), 1);
+    let shelf = place.files.shelf.of_session(place.session);
+    let stored: Vec<_> = std::fs::read_dir(shelf).unwrap().collect();
+    assert!(stored.len() >= 5, "{stored:?}");
+    for file in stored {
+        let mode = file.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
 }
 
 #[tokio::test]

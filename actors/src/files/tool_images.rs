@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tokio::io::AsyncWriteExt as _;
+use bytes::Bytes;
 
 use super::SessionFiles;
 use crate::documents;
@@ -65,7 +65,7 @@ impl SessionFiles {
         let prepared = documents::image(image.bytes).await;
         let prepared = prepared.map_err(|problem| problem.to_string())?;
         let file_id = FileId::new();
-        let bytes = prepared.bytes;
+        let bytes = Bytes::from(prepared.bytes);
         let file = AttachedFile {
             file_id,
             name: format!("{name}.{}", prepared.extension),
@@ -81,10 +81,7 @@ impl SessionFiles {
                 self.shelf.content(session, file_id),
                 self.shelf.view(session, file_id),
             ] {
-                let draft = self.shelf.incoming().await?;
-                let mut written = tokio::fs::File::create_new(&draft).await?;
-                written.write_all(&bytes).await?;
-                written.sync_all().await?;
+                let draft = self.shelf.written(bytes.clone()).await?;
                 self.shelf.place(&draft, &place).await?;
             }
             self.shelf.settle(session).await

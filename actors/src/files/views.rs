@@ -57,7 +57,7 @@ impl SessionFiles {
                     text: known.text.map(Arc::from),
                     text_bytes: known.text_bytes,
                     image: None,
-                    problem: known.problem,
+                    problem: known.problem.map(|problem| problem.to_string()),
                     gone: known.gone,
                 };
                 (known.file_id, view)

@@ -7,6 +7,7 @@ use futures_util::{StreamExt, stream};
 use tokio::time::sleep;
 
 use crate::protocol::chat::FinishReason;
+use crate::protocol::phrase::Phrase;
 
 use super::*;
 
@@ -205,7 +206,7 @@ async fn a_stream_that_just_ends_is_an_error() {
 async fn a_call_that_fails_is_told_once() {
     let refused = LlmError::Unreachable {
         address: "here".to_owned(),
-        reason: "refused".to_owned(),
+        reason: Phrase::plain("refused"),
     };
     let call = std::future::ready(Err(refused.clone()));
     let heard: Vec<_> = guarded(call, LIMITS, CancellationToken::new())

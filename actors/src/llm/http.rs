@@ -1,6 +1,7 @@
 //! HTTP towards a model server: one client a backend, its fences, and its failures in our words.
 
 use std::error::Error as _;
+use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use super::frames::ByteStream;
 use super::http_error::{Refusal, retry_after, shortened};
 use crate::domain::loopback::is_loopback;
 use crate::https;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -48,9 +50,12 @@ pub(super) fn client(base: &Url, headers: HeaderMap) -> Result<Client, LlmError>
     if is_loopback(base) {
         builder = builder.no_proxy();
     }
-    builder.build().map_err(|error| LlmError::NotReady {
-        problem: format!("no HTTP client can be made: {}", root_cause(&error)),
-        remedy: "check the machine's certificates and proxy settings".to_owned(),
+    builder.build().map_err(|error| {
+        let reason = [("reason", root_cause(&error))];
+        LlmError::NotReady(Trouble::new(
+            Phrase::new(PhraseCode::NoHttpClient, reason),
+            PhraseCode::CheckCertificates,
+        ))
     })
 }
 
@@ -133,7 +138,7 @@ impl Ask<'_> {
         tokio::time::timeout(limit, read).await.unwrap_or_else(|_| {
             Err(LlmError::Unreachable {
                 address,
-                reason: format!("no answer within {} s", limit.as_secs()),
+                reason: within(PhraseCode::NoAnswerWithin, limit),
             })
         })
     }
@@ -205,22 +210,35 @@ async fn bounded(response: Response, max_bytes: usize) -> Vec<u8> {
     body
 }
 
-fn reason(error: &reqwest::Error) -> String {
+fn reason(error: &reqwest::Error) -> Phrase {
     if error.is_timeout() {
-        return format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
+        return within(PhraseCode::NoConnectionWithin, CONNECT_TIMEOUT);
     }
-    root_cause(error)
+    match innermost(error).downcast_ref::<io::Error>() {
+        Some(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            PhraseCode::ConnectionRefused.into()
+        }
+        _ => Phrase::plain(root_cause(error)),
+    }
+}
+
+fn within(code: PhraseCode, limit: Duration) -> Phrase {
+    Phrase::new(code, [("seconds", limit.as_secs().to_string())])
+}
+
+fn root_cause(error: &reqwest::Error) -> String {
+    shortened(&innermost(error).to_string())
 }
 
 /// The innermost cause: what the outer ones say of it is only where it happened.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
+fn innermost(error: &reqwest::Error) -> &(dyn std::error::Error + 'static) {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
     let mut source = error.source();
     while let Some(inner) = source {
         cause = inner;
         source = inner.source();
     }
-    shortened(&cause.to_string())
+    cause
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ mod whole_tests;
 #[path = "../../../tests/support/fake_model/mod.rs"]
 mod fake_model;
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,8 @@ use futures_util::Stream;
 use crate::domain::context::overflow::Overflow;
 use crate::domain::slots::Capacity;
 use crate::protocol::chat::{ChatDelta, ChatRequest};
-use crate::protocol::error::ErrorCode;
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use crate::protocol::status::{BackendKind, BackendState, ModelInfo};
 
 /// A model's answer as it comes. Dropping it closes the connection, so that the backend stops.
@@ -49,6 +50,11 @@ pub trait Backend: Send + Sync + Debug + 'static {
 
     /// Where it is: a URL, or `in process`.
     fn address(&self) -> String;
+
+    /// Whether nobody set it up, and it is there where it is found: it has what it lists.
+    fn is_looked_for(&self) -> bool {
+        false
+    }
 
     /// Asks the backend how it is. Never takes longer than a few seconds and never
     /// fails: what is wrong is part of the answer, with its remedy.
@@ -72,51 +78,71 @@ pub struct Probe {
 }
 
 /// Why a call failed. Every variant says what a person can do, or what a retry needs to know.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LlmError {
-    #[error("the model server at {address} does not answer: {reason}")]
-    Unreachable { address: String, reason: String },
-    #[error("the model server is busy (HTTP {status}): {message}")]
+    Unreachable {
+        address: String,
+        reason: Phrase,
+    },
     Busy {
         status: u16,
         message: String,
         retry_after: Option<Duration>,
     },
-    #[error("the model server refuses the key (HTTP {status}): {message}; check OPENAI_API_KEY")]
-    Unauthorized { status: u16, message: String },
-    #[error("the model server does not have {model}: {message}")]
-    ModelNotFound { model: String, message: String },
-    #[error("the conversation is longer than the model's window: {message}")]
-    ContextOverflow { message: String, told: Overflow },
+    Unauthorized {
+        status: u16,
+        message: String,
+    },
+    ModelNotFound {
+        model: String,
+        message: String,
+    },
+    ContextOverflow {
+        message: String,
+        told: Overflow,
+    },
     /// The request was refused for another reason. Asking again would not help.
-    #[error("the model server refused the request (HTTP {status}): {message}")]
-    Rejected { status: u16, message: String },
+    Rejected {
+        status: u16,
+        message: String,
+    },
     /// The model's chat template takes no such order of roles. The backends ask again with
     /// another (`roles.rs`); this is what is left when no order helped.
-    #[error("the model's chat template refuses the conversation (HTTP {status}): {message}")]
-    RolesRefused { status: u16, message: String },
+    RolesRefused {
+        status: u16,
+        message: String,
+    },
     /// The server failed before it said anything. Asking again may help.
-    #[error("the model server failed (HTTP {status}): {message}")]
-    Server { status: u16, message: String },
-    #[error("the model server broke off in the middle of its answer: {message}")]
-    MidStream { message: String },
-    #[error("the model server ended its answer without finishing it")]
+    Server {
+        status: u16,
+        message: String,
+    },
+    MidStream {
+        message: String,
+    },
     EndedEarly,
-    #[error("the model server sent something that is no answer: {message}")]
-    Malformed { message: String },
-    #[error(
-        "the model server said nothing for {seconds} s (LLM_STREAM_FIRST_CHUNK_TIMEOUT); it may be loading the model, or be too slow for this conversation"
-    )]
-    FirstChunkTimeout { seconds: u64 },
-    #[error(
-        "the model server paused for over {seconds} s in mid-answer (LLM_STREAM_CHUNK_TIMEOUT)"
-    )]
-    ChunkTimeout { seconds: u64 },
-    #[error("the model's answer went over {limit_bytes} bytes and was cut off")]
-    ReplyTooLong { limit_bytes: usize },
-    #[error("{problem}; {remedy}")]
-    NotReady { problem: String, remedy: String },
+    Malformed {
+        message: String,
+    },
+    FirstChunkTimeout {
+        seconds: u64,
+    },
+    ChunkTimeout {
+        seconds: u64,
+    },
+    ReplyTooLong {
+        limit_bytes: usize,
+    },
+    NotReady(Trouble),
 }
+
+impl fmt::Display for LlmError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.phrase(), f)
+    }
+}
+
+impl std::error::Error for LlmError {}
 
 impl LlmError {
     /// Whether the same request may succeed later, given that nothing was streamed yet.
@@ -136,6 +162,57 @@ impl LlmError {
             | Self::ChunkTimeout { .. }
             | Self::ReplyTooLong { .. }
             | Self::NotReady { .. } => false,
+        }
+    }
+
+    /// The error that a client gets.
+    #[must_use]
+    pub fn told(&self) -> NaviError {
+        NaviError::said(self.code(), self.phrase())
+    }
+
+    /// What is told of it.
+    #[must_use]
+    pub fn phrase(&self) -> Phrase {
+        let answered = |code, status: &u16, message: &String| {
+            let params = [("status", status.to_string()), ("message", message.clone())];
+            Phrase::new(code, params)
+        };
+        let heard = |code, message: &String| Phrase::new(code, [("message", message.clone())]);
+        let late = |code, seconds: &u64| Phrase::new(code, [("seconds", seconds.to_string())]);
+        match self {
+            Self::Unreachable { address, reason } => {
+                Phrase::new(PhraseCode::ServerSilent, [("address", address.clone())])
+                    .with("reason", reason.clone())
+            }
+            Self::Busy {
+                status, message, ..
+            } => answered(PhraseCode::ServerBusy, status, message),
+            Self::Unauthorized { status, message } => {
+                answered(PhraseCode::KeyRefused, status, message)
+            }
+            Self::ModelNotFound { model, message } => Phrase::new(
+                PhraseCode::ModelLacking,
+                [("model", model.clone()), ("message", message.clone())],
+            ),
+            Self::ContextOverflow { message, .. } => heard(PhraseCode::WindowOverflow, message),
+            Self::Rejected { status, message } => {
+                answered(PhraseCode::RequestRefused, status, message)
+            }
+            Self::RolesRefused { status, message } => {
+                answered(PhraseCode::RolesRefused, status, message)
+            }
+            Self::Server { status, message } => answered(PhraseCode::ServerFailed, status, message),
+            Self::MidStream { message } => heard(PhraseCode::BrokeOff, message),
+            Self::EndedEarly => PhraseCode::EndedEarly.into(),
+            Self::Malformed { message } => heard(PhraseCode::Malformed, message),
+            Self::FirstChunkTimeout { seconds } => late(PhraseCode::FirstChunkLate, seconds),
+            Self::ChunkTimeout { seconds } => late(PhraseCode::ChunkLate, seconds),
+            Self::ReplyTooLong { limit_bytes } => Phrase::new(
+                PhraseCode::ReplyTooLong,
+                [("bytes", limit_bytes.to_string())],
+            ),
+            Self::NotReady(trouble) => trouble.clone().into(),
         }
     }
 

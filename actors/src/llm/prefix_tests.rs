@@ -121,6 +121,7 @@ fn requests() -> Vec<ChatRequest> {
                 window: 8_192,
                 sees_images: true,
                 room: None,
+                form: None,
             },
         };
         let conversation = Conversation {

@@ -175,7 +175,7 @@ impl Meter<'_> {
             model: self.model.clone(),
             health,
             busy: matches!(error, Some(LlmError::Busy { .. })),
-            problem: error.map(ToString::to_string),
+            problem: error.map(LlmError::phrase),
             trial: self.lease.trial,
             timing,
         });

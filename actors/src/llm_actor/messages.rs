@@ -11,6 +11,7 @@ use crate::domain::first_chunk::{Prompt, Timing};
 use crate::domain::lanes::QueueView;
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::UserId;
+use crate::protocol::phrase::Phrase;
 
 /// One request for a slot, for as long as it waits and holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ pub(super) struct CallEnded {
     /// The server has more to do than it can.
     pub(super) busy: bool,
     /// The error in words, where it was one.
-    pub(super) problem: Option<String>,
+    pub(super) problem: Option<Phrase>,
     pub(super) trial: bool,
     pub(super) timing: Option<Timing>,
 }

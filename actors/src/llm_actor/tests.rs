@@ -133,6 +133,7 @@ impl House {
         Self {
             models: Models::new(vec![GuardedBackend {
                 kind: KIND,
+                looked_for: false,
                 guard,
                 status,
             }]),
@@ -180,6 +181,7 @@ fn request(prompt_tokens: usize, streamed: bool) -> ChatRequest {
         context_window: 8192,
         max_output_tokens: None,
         streamed,
+        form: None,
     }
 }
 
@@ -202,6 +204,7 @@ fn question(priority: Priority, text: &str) -> Question {
         temperature: 0.3,
         context_window: 8192,
         max_output_tokens: 100,
+        form: None,
         priority,
         person: None,
         run: None,
@@ -225,7 +228,7 @@ fn text() -> ChatDelta {
 fn unreachable_error() -> LlmError {
     LlmError::Unreachable {
         address: "nowhere".to_owned(),
-        reason: "connection refused".to_owned(),
+        reason: PhraseCode::ConnectionRefused.into(),
     }
 }
 
@@ -422,10 +425,10 @@ fn a_probe_that_finds_the_backend_back_ends_the_pause() {
         for _ in 0..5 {
             house.script(Err(unreachable_error()));
         }
-        *house.backend.state.lock().unwrap() = BackendState::Down {
-            problem: "gone".to_owned(),
-            remedy: "start it".to_owned(),
-        };
+        *house.backend.state.lock().unwrap() = BackendState::down(Trouble::new(
+            Phrase::plain("gone"),
+            Phrase::plain("start it"),
+        ));
         house.models.probe().await;
         // That it is down by its probe alone keeps no call away.
         for _ in 0..5 {

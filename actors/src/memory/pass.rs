@@ -243,6 +243,7 @@ impl Reader {
             temperature,
             context_window: self.context_window,
             max_output_tokens,
+            form: None,
             priority: Priority::Background,
             person: Some(user),
             run: None,

@@ -101,6 +101,18 @@ pub struct ApprovalRequest {
     pub phrases: Option<RequestPhrases>,
 }
 
+impl ApprovalRequest {
+    /// What would be done, as it is said elsewhere.
+    #[must_use]
+    pub fn summary_phrase(&self) -> Phrase {
+        let phrases = self.phrases.as_ref();
+        phrases.map_or_else(
+            || Phrase::plain(&self.summary),
+            |phrases| phrases.summary.clone(),
+        )
+    }
+}
+
 /// What a request says, for a page that has words of its own for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestPhrases {
@@ -202,8 +214,19 @@ pub struct ConsentRule {
     pub tool: String,
     /// What it covers, for a person.
     pub words: String,
+    /// The same as a code; none in a rule from before there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<Phrase>,
     pub decision: Permission,
     pub created_at: DateTime<Utc>,
+}
+
+/// What a line of the list of what was allowed says, for a page that has words of its own for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EntryPhrases {
+    pub summary: Phrase,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Phrase>,
 }
 
 /// A line of the list of what was allowed, and by whom.
@@ -224,6 +247,9 @@ pub struct ConsentEntry {
     /// What the rule covers that decided, where one did; it may have been deleted since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// The same as codes; none in lines from before there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrases: Option<EntryPhrases>,
     /// Why not, in the words of the person who denied it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

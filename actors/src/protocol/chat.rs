@@ -24,6 +24,34 @@ pub struct ChatRequest {
     pub max_output_tokens: Option<u32>,
     /// Whether the answer is wanted as it comes. Otherwise the backend sends it in one piece.
     pub streamed: bool,
+    /// What the reply has to be, where it may not be whatever the model says. A backend that cannot
+    /// see to it ignores it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<ReplyForm>,
+}
+
+/// What a reply has to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyForm {
+    /// A call of one of the tools that are offered.
+    Call,
+    /// A JSON object.
+    Json,
+    /// JSON as this schema has it.
+    Schema(AnswerSchema),
+}
+
+/// What text that is JSON has to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnswerSchema {
+    /// For servers that want one.
+    pub name: String,
+    /// JSON Schema.
+    pub schema: Value,
+    /// As the program that asks has it, for servers that know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
 }
 
 /// One message as the model sees it.

@@ -12,8 +12,12 @@ use super::people::PersonRef;
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ClientFrame {
     Message(UserInput),
-    Stop {},
-    /// Goes on from an interrupted or limited run.
+    Stop {
+        /// What waits in the queue is not begun by it, but by a message or by `continue`.
+        #[serde(default)]
+        hold: bool,
+    },
+    /// Goes on from an interrupted or limited run, or with a queue that a stop held back.
     Continue {},
     Withdraw {
         message_id: MessageId,

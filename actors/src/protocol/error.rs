@@ -5,6 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::phrase::Phrase;
+
 /// What went wrong, in a word that stays the same from release to release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -86,6 +88,9 @@ pub enum ErrorCode {
 pub struct NaviError {
     pub code: ErrorCode,
     pub message: String,
+    /// The message as a code, where the page has words of its own for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<Box<Phrase>>,
     /// After how long it may be otherwise, where that is known. A door says it in its own way.
     #[serde(skip)]
     #[schemars(skip)]
@@ -98,8 +103,25 @@ impl NaviError {
         Self {
             code,
             message: message.into(),
+            phrase: None,
             wait: None,
         }
+    }
+
+    /// An error whose sentence is told as a code, too.
+    pub fn said(code: ErrorCode, phrase: impl Into<Phrase>) -> Self {
+        let phrase = phrase.into();
+        Self {
+            phrase: Some(Box::new(phrase.clone())),
+            ..Self::new(code, phrase.to_string())
+        }
+    }
+
+    /// Its sentence, to stand in another one.
+    #[must_use]
+    pub fn into_phrase(self) -> Phrase {
+        let phrase = self.phrase.map(|phrase| *phrase);
+        phrase.unwrap_or_else(|| Phrase::plain(self.message))
     }
 
     /// The same, which may be otherwise after this long.

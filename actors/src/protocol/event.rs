@@ -12,7 +12,7 @@ use super::file::AttachedFile;
 use super::ids::{ApprovalId, CallId, MessageId, PartId, RunId};
 use super::message::ToolOutcome;
 use super::people::PersonRef;
-use super::phrase::Phrase;
+use super::phrase::{Phrase, PhraseCode};
 use super::plan::PlanStep;
 use super::session::SessionSnapshot;
 use super::todo::TodoItem;
@@ -109,6 +109,9 @@ pub enum Event {
     RunWaiting {
         reason: WaitReason,
         detail: String,
+        /// The detail as a code, where it is Navi's own words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phrase: Option<Phrase>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_subagent: bool,
     },
@@ -257,6 +260,9 @@ pub enum Event {
     /// A crash or a shutdown ended the run.
     RunInterrupted {
         reason: String,
+        /// The reason as a code, where it is Navi's own words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phrase: Option<Phrase>,
         can_continue: bool,
     },
     /// Something the user should know; the run goes on.
@@ -274,6 +280,9 @@ pub enum Event {
         /// Whether the run goes on.
         recoverable: bool,
         code: ErrorCode,
+        /// The message as a code, where it is Navi's own words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phrase: Option<Phrase>,
         /// That of the frame which this answers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client_id: Option<String>,
@@ -309,6 +318,27 @@ impl Event {
             message: phrase.to_string(),
             phrase: Some(phrase),
             is_subagent: false,
+        }
+    }
+
+    /// What a run waits for, in Navi's own words.
+    #[must_use]
+    pub fn waiting(reason: WaitReason, phrase: Phrase, is_subagent: bool) -> Self {
+        Self::RunWaiting {
+            reason,
+            detail: phrase.to_string(),
+            phrase: Some(phrase),
+            is_subagent,
+        }
+    }
+
+    /// The end of a run that can be continued.
+    #[must_use]
+    pub fn interrupted(reason: &str) -> Self {
+        Self::RunInterrupted {
+            reason: reason.to_owned(),
+            phrase: PhraseCode::saying(reason).map(Phrase::from),
+            can_continue: true,
         }
     }
 

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ids::FileId;
+use super::phrase::Phrase;
 
 /// Where a file came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +44,9 @@ pub struct SessionFile {
     pub text: bool,
     /// Why the model gets neither its text nor its image, where that may surprise; null otherwise.
     pub problem: Option<String>,
+    /// The same as a code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<Phrase>,
     pub created_at: DateTime<Utc>,
     pub last_used_at: DateTime<Utc>,
     /// When it goes, unless it is used before.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::chat::ChatRequest;
 use super::ids::{MessageId, RunId, SessionId};
 use super::message::ToolCall;
+use super::phrase::Phrase;
 use super::session::RunState;
 
 /// A run as the store has it.
@@ -24,6 +25,9 @@ pub struct RunInfo {
     pub state: RunState,
     /// Why it ended so, where that is not plain from the state.
     pub reason: Option<String>,
+    /// The same as a code, where it is Navi's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_phrase: Option<Phrase>,
     pub started_at: DateTime<Utc>,
     pub ended_at: Option<DateTime<Utc>>,
     /// This and the counts below are known when the run has ended.

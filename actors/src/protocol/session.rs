@@ -175,6 +175,9 @@ pub struct RunNotice {
 pub struct RunWait {
     pub reason: WaitReason,
     pub detail: String,
+    /// The detail as a code, where it is Navi's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<Phrase>,
 }
 
 /// A session with its conversation, as it stood when `last_seq` was its newest event.
@@ -209,6 +212,9 @@ pub struct SessionSnapshot {
     pub can_continue: bool,
     /// Why the last run failed or was interrupted.
     pub reason: Option<String>,
+    /// The same as a code, where it is Navi's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_phrase: Option<Phrase>,
     /// The newest notices of the runs that are shown, oldest first.
     #[serde(default)]
     pub notices: Vec<RunNotice>,
@@ -237,6 +243,7 @@ impl SessionSnapshot {
             let waiting = self.run.as_mut().and_then(|run| run.waiting.as_mut());
             if let Some(wait) = waiting.filter(|wait| wait.reason == WaitReason::Approval) {
                 wait.detail.clear();
+                wait.phrase = None;
             }
         }
         self

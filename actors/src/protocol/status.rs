@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::approval::ConsentMode;
 use super::people::UserRole;
+use super::phrase::{Phrase, PhraseCode, Trouble};
 
 /// The kinds of backend.
 #[derive(
@@ -61,7 +62,40 @@ pub enum BackendState {
         problem: String,
         /// The one thing to do about it.
         remedy: String,
+        /// Both as codes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phrases: Option<Box<Trouble>>,
     },
+}
+
+impl BackendState {
+    /// One that cannot take a call, and what to do about it.
+    #[must_use]
+    pub fn down(trouble: Trouble) -> Self {
+        Self::Down {
+            problem: trouble.problem.to_string(),
+            remedy: trouble.remedy.to_string(),
+            phrases: Some(Box::new(trouble)),
+        }
+    }
+
+    /// What is wrong, where it is down.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Down {
+                problem,
+                remedy,
+                phrases,
+            } => Some(
+                phrases
+                    .as_deref()
+                    .cloned()
+                    .unwrap_or_else(|| Trouble::new(Phrase::plain(problem), Phrase::plain(remedy))),
+            ),
+            Self::Unknown | Self::Ready | Self::Loading { .. } | Self::Fetching { .. } => None,
+        }
+    }
 }
 
 /// One backend as it stands.
@@ -117,6 +151,9 @@ pub struct SystemStatus {
     pub backends: Vec<BackendStatus>,
     /// What is wrong here beside the backends (a profile that was refused, …), one sentence each.
     pub warnings: Vec<String>,
+    /// The same as codes, in the same order.
+    #[serde(default)]
+    pub warning_phrases: Vec<Phrase>,
     /// The model that each profile would get now.
     pub profile_models: Vec<ProfileModel>,
     /// Models that the starter can fetch, and which of them are here.
@@ -130,9 +167,6 @@ pub struct SystemStatus {
     pub mode: ConsentMode,
 }
 
-/// What stands in the place of why there is no sandbox, for who cannot mend it.
-const ADMIN_SEES_WHY: &str = "an admin sees why, and what to do";
-
 impl SystemStatus {
     /// The same as somebody of this role sees it: what is wrong with the installation, which names
     /// its servers, tools and folders, is an admin's to mend.
@@ -140,7 +174,10 @@ impl SystemStatus {
     pub fn seen_by(mut self, role: UserRole) -> Self {
         if role < UserRole::Admin {
             self.warnings.clear();
-            self.fence.sandbox = self.fence.sandbox.map(|_| ADMIN_SEES_WHY.to_owned());
+            self.warning_phrases.clear();
+            if self.fence.sandbox.is_some() {
+                self.fence.open_for(PhraseCode::AdminSees.into());
+            }
         }
         self
     }
@@ -156,6 +193,17 @@ pub struct Fence {
     /// Why commands are not held by a sandbox, and what to do; none where they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
+    /// The same as a code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_phrase: Option<Phrase>,
+}
+
+impl Fence {
+    /// Says why commands are not held by a sandbox.
+    pub fn open_for(&mut self, why: Phrase) {
+        self.sandbox = Some(why.to_string());
+        self.sandbox_phrase = Some(why);
+    }
 }
 
 /// A model that the starter can fetch.
@@ -175,6 +223,9 @@ pub struct FetchableModel {
     /// Why the last fetch of it failed, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The same as a code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<Phrase>,
 }
 
 /// Who would answer for a profile.
@@ -206,4 +257,36 @@ pub struct ModelPull {
     /// Why it ended without the model, and what to do; none while it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The same as a code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<Phrase>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_there_is_no_sandbox_is_told_to_who_can_mend_it_alone() {
+        let mut fence = Fence::default();
+        fence.open_for(Phrase::plain("/home/ann lies open"));
+        let status = SystemStatus {
+            version: String::new(),
+            active: None,
+            backends: Vec::new(),
+            warnings: vec!["a warning".to_owned()],
+            warning_phrases: vec![Phrase::plain("a warning")],
+            profile_models: Vec::new(),
+            fetchable: Vec::new(),
+            pull: None,
+            fence,
+            mode: ConsentMode::Edits,
+        };
+        assert_eq!(status.clone().seen_by(UserRole::Admin), status);
+        let seen = status.seen_by(UserRole::User);
+        assert!(seen.warnings.is_empty() && seen.warning_phrases.is_empty());
+        let told = seen.fence.sandbox_phrase.unwrap();
+        assert_eq!(told, PhraseCode::AdminSees.into());
+        assert_eq!(seen.fence.sandbox, Some(told.to_string()));
+    }
 }

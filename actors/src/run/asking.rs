@@ -5,10 +5,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::driver::Driver;
-use crate::domain::lanes::waiting_detail;
+use crate::domain::lanes::waiting_phrase;
 
 use crate::llm_actor::Ticket;
 use crate::protocol::event::WaitReason;
+use crate::protocol::phrase::PhraseCode;
 use crate::protocol::status::BackendKind;
 use crate::session::messages::RunGone;
 
@@ -22,7 +23,7 @@ pub(super) struct Wait {
     /// The question's place in the backend's queue.
     pub(super) ticket: Ticket,
     /// What the model does once it has the question.
-    pub(super) doing: &'static str,
+    pub(super) doing: PhraseCode,
 }
 
 impl Driver {
@@ -50,12 +51,12 @@ impl Driver {
                     quiet.tick().await;
                     models.queue(wait.kind, wait.ticket).await
                 } => {
-                    let (reason, detail) = match queue {
-                        Some(view) => (WaitReason::Lane, waiting_detail(&view)),
-                        None => (WaitReason::Prefill, wait.doing.to_owned()),
+                    let (reason, phrase) = match queue {
+                        Some(view) => (WaitReason::Lane, waiting_phrase(&view)),
+                        None => (WaitReason::Prefill, wait.doing.into()),
                     };
                     if told.replace(reason) != Some(reason) {
-                        self.waiting(reason, detail).await?;
+                        self.waiting(reason, phrase).await?;
                     }
                 }
             }

@@ -86,14 +86,9 @@ async fn turn(setup: &RunSetup) -> Option<Turn> {
     if let Some(turn) = people.try_run(setup.user_id) {
         return Some(turn);
     }
-    let waits = Event::RunWaiting {
-        reason: WaitReason::Lane,
-        detail: format!(
-            "{} of your runs go already; this one begins when one of them ends",
-            people.limits(setup.user_id).map_or(0, |limits| limits.runs)
-        ),
-        is_subagent: false,
-    };
+    let runs = people.limits(setup.user_id).map_or(0, |limits| limits.runs);
+    let runs_go = Phrase::new(PhraseCode::RunsGo, [("n", runs.to_string())]);
+    let waits = Event::waiting(WaitReason::Lane, runs_go, false);
     let told = Command::Record {
         run_id: setup.origin.run_id,
         records: vec![Record::Event(waits)],

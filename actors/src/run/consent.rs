@@ -20,12 +20,13 @@ use crate::domain::session::command::Command;
 use crate::domain::unseen;
 use crate::homes::ensure_workspace;
 use crate::protocol::approval::{
-    ApprovalRequest, ConsentEntry, DecidedBy, Detail, PendingApproval, Permission, PermittedBy,
-    RequestPhrases,
+    ApprovalRequest, ConsentEntry, ConsentRule, DecidedBy, Detail, EntryPhrases, PendingApproval,
+    Permission, PermittedBy, RequestPhrases,
 };
 use crate::protocol::event::{Event, WaitReason};
 use crate::protocol::ids::{ApprovalId, CallId};
 use crate::protocol::message::ToolOutcome;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::tool::Effect;
 use crate::services::now;
 use crate::session::messages::{Ask, GetConsent, RunGone, Tell};
@@ -145,7 +146,7 @@ impl Driver {
                 Ruling::Ask(asking) => {
                     consent.waiting += 1;
                     self.changes_when_asked.insert(call_id.clone(), changes);
-                    waits_for = Some(asking.pending.request.summary.clone());
+                    waits_for = Some(asking.pending.request.summary_phrase());
                     opened
                         .asked
                         .push((call_id.clone(), asking.pending.approval_id));
@@ -159,11 +160,12 @@ impl Driver {
             }
         }
         if let Some(summary) = waits_for {
-            records.push(Record::Event(Event::RunWaiting {
-                reason: WaitReason::Approval,
-                detail: format!("asks whether it may: {summary}"),
-                is_subagent: self.origin.is_subagent(),
-            }));
+            let asks = Phrase::from(PhraseCode::AsksWhether).with("summary", summary);
+            records.push(Record::Event(Event::waiting(
+                WaitReason::Approval,
+                asks,
+                self.origin.is_subagent(),
+            )));
             records.extend(self.waits());
         }
         if opened.asked.is_empty() && self.only_reads(group) {
@@ -239,7 +241,7 @@ impl Driver {
                 Err(RuleUnknown) => return Ruling::Refuse(refused(UNKNOWN_RULE.to_owned()), None),
             },
         };
-        let (rule, rule_words) = rule.unzip();
+        let (rule, rule_told) = rule.unzip();
         let by_word = prepared.tool.by_word(&prepared.args);
         let question = Question {
             tool: &call.name,
@@ -251,10 +253,13 @@ impl Driver {
             rule,
         };
         let verdict = consent::decide(&question);
-        let summary = proposal.as_ref().map_or_else(
-            |_| format!("call {}", call.name),
-            |proposal| line(&proposal.summary.to_string()),
+        let phrase = proposal.as_ref().map_or_else(
+            |_| Phrase::new(PhraseCode::Call, [("tool", call.name.clone())]),
+            |proposal| proposal.summary.clone(),
         );
+        let summary = line(&phrase.to_string());
+        let phrase = phrase.shown(line);
+        let decides = |by| rule_told.as_ref().filter(|_| by == PermittedBy::Rule);
         let entry = |decision, by| ConsentEntry {
             id: 0,
             at: now(),
@@ -266,7 +271,11 @@ impl Driver {
             summary: summary.clone(),
             decision,
             by,
-            rule: rule_words.clone().filter(|_| by == PermittedBy::Rule),
+            rule: decides(by).map(|rule| rule.words.clone()),
+            phrases: Some(EntryPhrases {
+                summary: phrase.clone(),
+                rule: decides(by).and_then(|rule| rule.phrase.clone()),
+            }),
             note: None,
             author: None,
         };
@@ -301,7 +310,7 @@ impl Driver {
                     }
                 };
                 let phrases = RequestPhrases {
-                    summary: proposal.summary.shown(line),
+                    summary: phrase.clone(),
                     reason: reason.into_iter().map(|it| it.shown(line)).collect(),
                     always: proposal.rule.map(|subject| subject.words.shown(line)),
                 };
@@ -331,8 +340,12 @@ impl Driver {
         }
     }
 
-    /// The user's rule for such calls, and what it covers in words.
-    async fn rule(&self, tool: &str, key: &str) -> Result<Option<(Rule, String)>, RuleUnknown> {
+    /// The user's rule for such calls, and the same as it is told.
+    async fn rule(
+        &self,
+        tool: &str,
+        key: &str,
+    ) -> Result<Option<(Rule, ConsentRule)>, RuleUnknown> {
         let store = &self.services.store;
         let found = async {
             let Some(rule) = store.consent_rule(self.user_id, tool, key).await? else {
@@ -342,7 +355,7 @@ impl Driver {
                 decision: rule.decision,
                 given_here: store.always_given(self.session_id, tool, key).await?,
             };
-            Ok(Some((found, rule.words)))
+            Ok(Some((found, rule)))
         };
         found.await.map_err(|error: StoreError| {
             tracing::error!(%error, "a rule could not be looked up");

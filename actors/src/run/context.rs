@@ -10,6 +10,7 @@ use super::{RunSetup, Work};
 use crate::compression::{Compress, CompressionJob, Summarised, event};
 use crate::domain::compression;
 use crate::domain::context::{self, CallSetup, Conversation, RunKind};
+use crate::domain::demands::Demands;
 use crate::domain::files::{FileViews, in_passing};
 use crate::domain::history::ContextState;
 use crate::domain::model_choice;
@@ -23,6 +24,7 @@ use crate::protocol::error::NaviError;
 use crate::protocol::ids::{MessageId, RunId, SessionId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::offered::OfferedTools;
+use crate::protocol::phrase::PhraseCode;
 use crate::protocol::profile::Profile;
 use crate::protocol::session::SessionSummary;
 use crate::root::store_error;
@@ -198,6 +200,7 @@ impl Driver {
                 } else {
                     RunKind::Session
                 },
+                demands: self.run_loop.demands().clone(),
             },
         )
     }
@@ -261,7 +264,7 @@ impl Driver {
         let wait = Wait {
             kind: config.choice.kind,
             ticket,
-            doing: "the model summarises the older part of the conversation",
+            doing: PhraseCode::Summarises,
         };
         let Some(compressed) = self.wait_for(asked, wait).await? else {
             return Ok(());
@@ -331,6 +334,7 @@ pub(crate) fn would_send(
         room: None,
         think: services.think,
         kind: RunKind::Session,
+        demands: Demands::default(),
     };
     let persona = services.persona();
     let setup = context::call_setup(&profile, &persona, &model, offer);

@@ -21,9 +21,11 @@ use crate::domain::run_loop::{
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::{CheckpointState, Refused, Reply};
 use crate::memory::Remembers;
+use crate::protocol::chat::ReplyForm;
 use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{CallId, MessageId, Origin, SessionId, UserId};
 use crate::protocol::message::ToolCall;
+use crate::protocol::phrase::PhraseCode;
 use crate::protocol::powers::Powers;
 use crate::protocol::profile::Profile;
 use crate::protocol::tool::Effect;
@@ -33,6 +35,7 @@ use crate::session::messages::{Ask, RunGone, Tell};
 use crate::session::replies;
 use crate::tools::lent::Borrowed;
 use crate::tools::registry::{PreparedCall, Registry};
+use crate::tools::schema::fits;
 use crate::traces::InRun;
 
 /// How long a run whose time is up may take to say how things stand.
@@ -235,6 +238,7 @@ impl Driver {
         }
         self.run_loop.on_todo(&around.todo);
         self.heed_powers().await;
+        self.heed_demands();
         if self.origin.is_subagent() || around.profile_id == self.profile_id {
             // The same profile may have been edited: that holds at once too.
             let profile = self.services.profiles.find(&config.profile.id);
@@ -265,6 +269,25 @@ impl Driver {
         }
     }
 
+    /// What the program that asks demands of the answer, as its last request has it.
+    fn heed_demands(&mut self) {
+        let Some(demands) = self.services.lending.demanded(self.origin.run_id) else {
+            return;
+        };
+        if demands.without_tools {
+            let own = self.services.toolbox.of(&self.powers);
+            self.registry = self.registry.with_own(own);
+        }
+        self.run_loop.demand(demands);
+    }
+
+    /// Whether what was held of a reply is told, now that it is whole.
+    pub(super) fn tells_text(&self, config: &RunConfig, reply: &ModelReply) -> bool {
+        let allowed = self.allowed(&config.profile);
+        let book = Book::new(&self.registry, allowed, self.ceiling);
+        self.run_loop.tells_text(reply, &book)
+    }
+
     /// What its user was granted since, the next run has; what was taken back, nobody offers again.
     async fn heed_powers(&mut self) {
         match self.services.people.powers(self.user_id).await {
@@ -286,7 +309,7 @@ impl Driver {
         let down = self.ends.interrupt.is_cancelled()
             || (safe_point && self.ends.wind_down.is_cancelled());
         down.then(|| Cut::Interrupted {
-            reason: "Navi was shut down while this ran".to_owned(),
+            reason: PhraseCode::RunShutDown.english().to_owned(),
         })
     }
 
@@ -493,6 +516,10 @@ impl<'a> Book<'a> {
 impl CallBook for Book<'_> {
     fn is_known(&self, tool: &str) -> bool {
         self.allowed.iter().any(|allowed| allowed == tool)
+    }
+
+    fn fits(&self, form: &ReplyForm, text: &str) -> Result<(), String> {
+        fits(form, text)
     }
 
     fn plan(&mut self, call: &ToolCall) -> CallPlan {

@@ -13,7 +13,7 @@ use super::driver::Driver;
 use super::joined::Joined;
 use super::pace::Pace;
 use crate::domain::context::overflow::{self, Overflow};
-use crate::domain::lanes::waiting_detail;
+use crate::domain::lanes::waiting_phrase;
 use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{ModelReply, Record, ToolUse};
 use crate::domain::{context, leaked_calls};
@@ -25,7 +25,7 @@ use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, PartKind, WaitReason};
 use crate::protocol::ids::MessageId;
 use crate::protocol::inspect::CallOutcome;
-use crate::protocol::phrase::{Phrase, PhraseCode};
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use crate::services::now;
 use crate::session::messages::{RunGone, Stream};
 
@@ -165,7 +165,7 @@ impl Driver {
                 Attempt::Again(error) => {
                     let Some(pause) = pauses.next() else {
                         self.close_call(call, CallOutcome::Failed, &reply).await;
-                        let error = NaviError::new(error.code(), error.to_string());
+                        let error = error.told();
                         break self.model_failed(reply, error).await;
                     };
                     self.pause_before_retry(&error, pause).await?;
@@ -223,8 +223,9 @@ impl Driver {
             _ => pause,
         };
         let pause = asked.min(RETRY_AFTER_CAP).max(pause.min(RETRY_AFTER_CAP));
-        let detail = format!("{error}; trying again in {:.1} s", pause.as_secs_f32());
-        self.waiting(WaitReason::Retry, detail).await?;
+        let seconds = [("seconds", format!("{:.1}", pause.as_secs_f32()))];
+        let tries = Phrase::new(PhraseCode::TriesAgain, seconds).with("problem", error.phrase());
+        self.waiting(WaitReason::Retry, tries).await?;
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = tokio::time::sleep_until(self.deadline) => {}
@@ -237,15 +238,11 @@ impl Driver {
     pub(super) async fn waiting(
         &mut self,
         reason: WaitReason,
-        detail: String,
+        phrase: Phrase,
     ) -> Result<(), RunGone> {
         fail::fail_point!("run::waiting", |_| Ok(()));
-        self.tell(vec![Record::Event(Event::RunWaiting {
-            reason,
-            detail,
-            is_subagent: self.origin.is_subagent(),
-        })])
-        .await
+        let waits = Event::waiting(reason, phrase, self.origin.is_subagent());
+        self.tell(vec![Record::Event(waits)]).await
     }
 
     /// Waits for a slot of the backend. None where the run was cut off or its time was up first.
@@ -274,7 +271,7 @@ impl Driver {
                 () = async { if let Some(q) = &mut quiet { q.await } }, if quiet.is_some() => {
                     quiet = None;
                     if let Some(view) = models.queue(config.choice.kind, ticket).await {
-                        self.waiting(WaitReason::Lane, waiting_detail(&view)).await?;
+                        self.waiting(WaitReason::Lane, waiting_phrase(&view)).await?;
                     }
                 }
             }
@@ -299,10 +296,10 @@ impl Driver {
             None => return Ok(Attempt::TimeUp),
             // The backend's guard went down. It is started again at once.
             Some(Err(error)) if error.code == ErrorCode::BackendUnavailable => {
-                return Ok(Attempt::Again(LlmError::NotReady {
-                    problem: error.message,
-                    remedy: "it comes back by itself".to_owned(),
-                }));
+                return Ok(Attempt::Again(LlmError::NotReady(Trouble::new(
+                    error.into_phrase(),
+                    PhraseCode::ComesBack,
+                ))));
             }
             Some(Err(error)) => return Ok(Attempt::Failed(error)),
             Some(Ok(lease)) => lease,
@@ -321,6 +318,7 @@ impl Driver {
         let mut quiet = Some(Instant::now() + QUIET);
         let mut read_so_far = None;
         let mut hides = !request.tools.is_empty();
+        let holds = self.run_loop.holds_text();
         loop {
             let due = pace.due().into_iter().chain(quiet).min();
             if let Some(due) = due.filter(|due| *due != alarm.deadline()) {
@@ -359,7 +357,7 @@ impl Driver {
                     let nothing_said = reply.text.is_empty()
                         && reply.thinking.is_empty()
                         && reply.calls.is_empty();
-                    let said_why = NaviError::new(error.code(), error.to_string());
+                    let said_why = error.told();
                     return Ok(match error {
                         LlmError::ContextOverflow { told, .. } if nothing_said => {
                             Attempt::TooLong(said_why, told)
@@ -390,7 +388,7 @@ impl Driver {
                     // What may be a call in disguise is not shown before it is plain.
                     // Once it cannot be one it never will be: it is not asked again.
                     hides = hides && leaked_calls::may_be_call(&reply.text);
-                    pace.holds = hides;
+                    pace.holds = hides || holds;
                     let pieces = pace.take(PartKind::Text, &text);
                     self.stream(pieces).await?;
                 }
@@ -406,7 +404,9 @@ impl Driver {
                 Some(Ok(ChatDelta::Done { usage, finish })) => {
                     let allowed = self.allowed(&config.profile);
                     let is_known = |tool: &str| allowed.iter().any(|known| known == tool);
-                    if hides && leaked_calls::parse(&reply.text, is_known).is_some() {
+                    let is_leaked = hides && leaked_calls::parse(&reply.text, is_known).is_some();
+                    reply.cut = finish == FinishReason::Length;
+                    if is_leaked || holds && !self.tells_text(config, reply) {
                         pace.forget();
                     }
                     self.stream(pace.release()).await?;
@@ -414,7 +414,6 @@ impl Driver {
                         self.end_thinking(&mut pace).await?;
                     }
                     reply.usage = usage;
-                    reply.cut = finish == FinishReason::Length;
                     return Ok(Attempt::Whole);
                 }
             }
@@ -444,19 +443,14 @@ impl Driver {
 }
 
 /// What a call that says nothing waits for, by how many tokens of how many were read.
-fn wait_told(lease: &Lease, read: Option<(u32, u32)>) -> (WaitReason, String) {
+fn wait_told(lease: &Lease, read: Option<(u32, u32)>) -> (WaitReason, Phrase) {
     match read {
-        Some((read, total)) => (
-            WaitReason::Prefill,
-            format!("the model has read {read} of {total} tokens of the conversation"),
-        ),
-        None if lease.is_tried() => (
-            WaitReason::Lane,
-            "the model server was asked beside others; it may answer them first".to_owned(),
-        ),
-        None => (
-            WaitReason::Prefill,
-            "the model reads the conversation".to_owned(),
-        ),
+        Some((read, total)) => {
+            let tokens = [("read", read.to_string()), ("total", total.to_string())];
+            let so_far = Phrase::new(PhraseCode::ReadSoFar, tokens);
+            (WaitReason::Prefill, so_far)
+        }
+        None if lease.is_tried() => (WaitReason::Lane, PhraseCode::AskedBeside.into()),
+        None => (WaitReason::Prefill, PhraseCode::ReadsConversation.into()),
     }
 }

@@ -44,12 +44,16 @@ impl Pace {
 
     /// Takes text in, and gives back what is to be told now.
     pub(super) fn take(&mut self, kind: PartKind, text: &str) -> Vec<Piece> {
+        if kind == PartKind::Thinking {
+            self.thinking_open = true;
+            if self.holds {
+                // It is no part of what is kept back.
+                return self.pieces(kind, text);
+            }
+        }
         let mut out = Vec::new();
         if self.held.as_ref().is_some_and(|(held, _)| *held != kind) {
             out = self.flush();
-        }
-        if kind == PartKind::Thinking {
-            self.thinking_open = true;
         }
         match &mut self.held {
             Some((_, held)) => held.push_str(text),
@@ -85,9 +89,13 @@ impl Pace {
         if self.holds {
             return Vec::new();
         }
-        let Some((kind, text)) = self.held.take() else {
-            return Vec::new();
-        };
+        match self.held.take() {
+            Some((kind, text)) => self.pieces(kind, &text),
+            None => Vec::new(),
+        }
+    }
+
+    fn pieces(&mut self, kind: PartKind, text: &str) -> Vec<Piece> {
         self.last = Some(Instant::now());
         let (part_id, units) = match kind {
             PartKind::Thinking => (PartId::thinking(self.message_id), &mut self.thinking_units),
@@ -96,7 +104,7 @@ impl Pace {
             }
         };
         let mut pieces = Vec::new();
-        let mut rest = text.as_str();
+        let mut rest = text;
         while !rest.is_empty() {
             let (head, tail) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
             pieces.push(Piece {

@@ -10,6 +10,7 @@ use crate::domain::planning::{Planner, PlanningReply, TEMPERATURE, Task};
 use crate::llm_actor::{Priority, Ticket};
 use crate::metrics;
 use crate::protocol::inspect::{CallKind, CallOutcome};
+use crate::protocol::phrase::PhraseCode;
 use crate::services::now;
 use crate::session::messages::RunGone;
 use crate::tools::spawn_agent;
@@ -43,6 +44,7 @@ impl Driver {
             temperature: TEMPERATURE,
             context_window: config.window,
             max_output_tokens: planner.max_output_tokens(services.runs.plan_tokens),
+            form: None,
             priority: Priority::Planning,
             person: Some(self.user_id),
             run: Some(self.in_run()),
@@ -55,7 +57,7 @@ impl Driver {
         let wait = Wait {
             kind: config.choice.kind,
             ticket,
-            doing: "Navi thinks about how to go about it",
+            doing: PhraseCode::ThinksHow,
         };
         let answer = self.wait_for(asked, wait).await?;
         let ended = match (&answer, self.cut_now(false)) {

@@ -114,6 +114,7 @@ async fn ask_title(
         temperature: title::TEMPERATURE,
         context_window: services.context_window,
         max_output_tokens: title::MAX_TOKENS,
+        form: None,
         priority: Priority::Background,
         person: Some(session.user_id),
         run: None,

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::messages::RunActorEnded;
 use super::replies::Waiting;
 use super::{Foreground, SessionActor, StopToken};
+use crate::domain::run_loop::EndReason;
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::{Effect, Launch, PlainAnswer, Refused, Reply, ReplyTo};
 use crate::memory::Remembers;
@@ -174,8 +175,15 @@ fn stored_answer(
     context_tokens: u32,
 ) -> Result<PlainAnswer, NaviError> {
     if found.state == RunState::Failed {
-        let reason = found.reason.unwrap_or_else(|| "the run failed".to_owned());
-        return Err(NaviError::new(ErrorCode::RunFailed, reason));
+        let failed = NaviError::new(ErrorCode::RunFailed, "the run failed");
+        return Err(match found.reason {
+            Some(EndReason { text, phrase }) => NaviError {
+                message: text,
+                phrase: phrase.map(Box::new),
+                ..failed
+            },
+            None => failed,
+        });
     }
     let last = found.message;
     Ok(PlainAnswer {

@@ -19,6 +19,8 @@ mod after_turn;
 mod effects;
 mod from_people;
 mod from_runs;
+pub mod log_moments;
+mod log_rows;
 pub mod replies;
 mod tabs;
 
@@ -29,12 +31,13 @@ use std::time::Duration;
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture,
-    SpawnHandle, WrapFuture,
+    WrapFuture,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::log_moments::WaitsForLog;
 use self::messages::{Ask, Tell};
 use self::replies::{NoReply, Replies, Waiting, reply};
 use self::sequencer::{At, Frame, encode};
@@ -60,9 +63,6 @@ use crate::traces::CommitSpan;
 /// How many frames a tab may be behind before it is caught up from the log.
 /// With pieces of a few KB this also bounds what a tab that never reads costs.
 const BROADCAST: usize = 128;
-
-/// Streamed text waits no longer than this for the log: what a crash may lose.
-const LOG_EVERY: Duration = Duration::from_millis(200);
 
 /// A session that nobody uses for this long leaves memory.
 const IDLE: Duration = Duration::from_secs(300);
@@ -114,7 +114,8 @@ pub struct SessionActor {
     recovery: Option<Recovery>,
     /// Ends the summary that is under way; none where there is none.
     compressing: Option<DropGuard>,
-    log_timer: Option<SpawnHandle>,
+    /// While text waits for its moment.
+    waits_for_log: Option<WaitsForLog>,
     last_used: Instant,
     /// Cancelled when the root has given this actor up: everything that works for it ends.
     given_up: CancellationToken,
@@ -152,7 +153,7 @@ impl SessionActor {
             stops: HashMap::new(),
             recovery,
             compressing: None,
-            log_timer: None,
+            waits_for_log: None,
             last_used: Instant::now(),
             given_up,
             guard,
@@ -303,6 +304,7 @@ impl SessionActor {
                 message: "the database does not take what this run does, so it was cut off; check the disk and the database: it can be continued once they work again".to_owned(),
                 recoverable: false,
                 code: ErrorCode::StoreUnavailable,
+                phrase: None,
                 client_id: None,
             },
         });

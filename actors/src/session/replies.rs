@@ -8,6 +8,7 @@ use super::messages::{Attach, Attached, RunGone};
 use super::outline::Outline;
 use crate::domain::session::transition::{Refused, Reply, ReplyTo};
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::phrase::PhraseCode;
 use crate::tools::ToolError;
 
 /// One who waits.
@@ -72,10 +73,9 @@ impl NoReply {
             Self::Refused(Refused::Problem(problem)) => {
                 NaviError::new(ErrorCode::InvalidField, problem)
             }
-            Self::Refused(Refused::RunGone) | Self::Lost => NaviError::new(
-                ErrorCode::StoreUnavailable,
-                "this could not be stored, so nothing was done; check the disk and the database, and send it again",
-            ),
+            Self::Refused(Refused::RunGone) | Self::Lost => {
+                NaviError::said(ErrorCode::StoreUnavailable, PhraseCode::NotStored)
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use bytestring::ByteString;
 use chrono::{DateTime, Utc};
 
+use super::log_rows::LogRows;
 use crate::domain::session::change::{Change, Closed};
 use crate::domain::session::stored::{MAX_SPANS, Span};
 use crate::domain::session::write::{ChunkRow, EventRow, Write};
@@ -226,6 +227,7 @@ pub struct Sequencer<T> {
     /// Streamed text that is in no chunk yet.
     unlogged: Vec<Piece>,
     unlogged_bytes: usize,
+    log_rows: LogRows,
     open: Vec<Open>,
     /// Blocks of the parts that ended after the last event that was told.
     ended: Vec<Arc<Piece>>,
@@ -247,6 +249,7 @@ impl<T> Sequencer<T> {
             in_flight: false,
             unlogged: Vec::new(),
             unlogged_bytes: 0,
+            log_rows: LogRows::default(),
             open: Vec::new(),
             ended: Vec::new(),
             spans: spans.into(),
@@ -315,6 +318,7 @@ impl<T> Sequencer<T> {
     pub fn submit(&mut self, mut change: Change, at: DateTime<Utc>, then: T) {
         if !change.events.is_empty() || !change.closed.is_empty() {
             self.log_chunks();
+            self.log_rows.end();
         }
         let mut frames = Vec::with_capacity(change.events.len());
         self.backlog.extend(change.writes.iter().cloned());
@@ -374,8 +378,8 @@ impl<T> Sequencer<T> {
     pub fn log_chunks(&mut self) {
         self.unlogged_bytes = 0;
         let after_seq = self.next_seq - 1;
-        self.backlog.extend(self.unlogged.drain(..).map(|piece| {
-            Write::Chunk(ChunkRow {
+        for piece in self.unlogged.drain(..) {
+            let chunk = ChunkRow {
                 after_seq,
                 run_id: piece.origin.run_id,
                 part_id: piece.part_id,
@@ -384,8 +388,10 @@ impl<T> Sequencer<T> {
                 offset: piece.offset,
                 text: piece.text,
                 parent_run_id: piece.origin.parent_run_id,
-            })
-        }));
+                goes_on: None,
+            };
+            self.log_rows.log(chunk, &mut self.backlog);
+        }
     }
 
     /// Whether so much waits for the log that a run is to wait too.

@@ -123,6 +123,77 @@ fn text_is_logged_before_the_event_that_follows_it() {
     assert!(matches!(writes.last(), Some(Write::Event(event)) if event.seq == 8));
 }
 
+/// Text that a commit appends to the log: where, into which row, and how much.
+type Logged = (u64, Option<(u64, u32)>, usize);
+
+/// What of it the next commit appends.
+fn logged(sequencer: &mut Sequencer<u32>) -> Vec<Logged> {
+    let writes = sequencer.next_commit().unwrap_or_default();
+    let chunks = writes.iter().filter_map(|write| match write {
+        Write::Chunk(chunk) => {
+            let row = chunk.goes_on.map(|row| (row.offset, row.pieces));
+            Some((chunk.offset, row, chunk.text.len()))
+        }
+        _ => None,
+    });
+    chunks.collect()
+}
+
+#[test]
+fn text_goes_on_in_its_row_until_that_is_full_or_an_event_follows() {
+    let message = MessageId::new();
+    let mut sequencer = Sequencer::<u32>::new(0, Vec::new());
+    let words = "x".repeat(300);
+    let mut offset = 0;
+    let mut next = |sequencer: &mut Sequencer<u32>| {
+        sequencer.delta(piece(message, offset, &words), at());
+        offset += 300;
+        sequencer.log_chunks();
+    };
+    let mut rows = Vec::new();
+    for _ in 0..5 {
+        next(&mut sequencer);
+        rows.extend(logged(&mut sequencer));
+        sequencer.committed();
+    }
+    let expected = [
+        (0, None, 300),
+        (300, Some((0, 1)), 300),
+        (600, None, 300),
+        (900, Some((600, 1)), 300),
+        (1_200, None, 300),
+    ];
+    assert_eq!(rows, expected);
+
+    submit(&mut sequencer, 1, 1);
+    next(&mut sequencer);
+    assert_eq!(logged(&mut sequencer), [(1_500, None, 300)]);
+}
+
+#[test]
+fn text_that_waits_for_a_commit_becomes_one_piece_of_its_row() {
+    let (message, beside) = (MessageId::new(), MessageId::new());
+    let mut sequencer = Sequencer::<u32>::new(0, Vec::new());
+    let next = |sequencer: &mut Sequencer<u32>, message, offset| {
+        sequencer.delta(piece(message, offset, "word"), at());
+        sequencer.log_chunks();
+    };
+    next(&mut sequencer, message, 0);
+    assert_eq!(logged(&mut sequencer), [(0, None, 4)]);
+    // That one is on its way for long.
+    for offset in [4, 8, 12] {
+        next(&mut sequencer, message, offset);
+        next(&mut sequencer, beside, offset - 4);
+    }
+    assert_eq!(logged(&mut sequencer), []);
+    sequencer.committed();
+    let both = [(4, Some((0, 1)), 12), (0, None, 12)];
+    assert_eq!(logged(&mut sequencer), both);
+    sequencer.committed();
+    next(&mut sequencer, message, 16);
+    assert_eq!(logged(&mut sequencer), [(16, Some((0, 2)), 4)]);
+}
+
 #[test]
 fn a_part_is_open_until_its_message_is_told() {
     let message = MessageId::new();
@@ -309,6 +380,8 @@ proptest! {
         prop_assert_eq!(&told, &submitted);
         // The log holds every event once, gapless, and the text whole and in its place.
         let (mut next, mut text) = (1, String::new());
+        // The last row of the log: where it begins, how many pieces it has, behind which event.
+        let mut row = None;
         for write in &logged {
             match write {
                 Write::Event(event) => { prop_assert_eq!(event.seq, next); next += 1; }
@@ -316,6 +389,10 @@ proptest! {
                     prop_assert_eq!(chunk.offset, utf16_len(&text));
                     prop_assert_eq!(chunk.after_seq, next - 1);
                     text.push_str(&chunk.text);
+                    let goes_on = chunk.goes_on.map(|row| (row.offset, row.pieces, next));
+                    prop_assert!(goes_on.is_none() || goes_on == row, "{goes_on:?} {row:?}");
+                    let (begins, pieces, _) = goes_on.unwrap_or((chunk.offset, 0, next));
+                    row = Some((begins, pieces + 1, next));
                 }
                 _ => {}
             }

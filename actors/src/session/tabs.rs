@@ -23,6 +23,7 @@ impl SessionActor {
         let told = &self.told;
         let last = told.last_run.as_ref();
         let shown = last.filter(|run| run.branch_id == told.branch_id);
+        let reason = told.last_run.as_ref().and_then(|run| run.reason.as_ref());
         let session = SessionSnapshot {
             summary: told.summary.clone(),
             messages: Vec::new(),
@@ -44,7 +45,8 @@ impl SessionActor {
             approvals: told.approvals.iter().map(|it| it.pending.clone()).collect(),
             unknown_calls: told.unknown_calls(),
             can_continue: !self.session.is_closing() && told.can_continue(),
-            reason: told.last_run.as_ref().and_then(|run| run.reason.clone()),
+            reason: reason.map(|reason| reason.text.clone()),
+            reason_phrase: reason.and_then(|reason| reason.phrase.clone()),
             notices: Vec::new(),
             max_context_tokens: self.window(),
             last_seq: self.telling.sequencer().told_seq(),

@@ -1,6 +1,6 @@
 //! The rows of commits, and how those of a group are written together.
 
-use sea_orm::sea_query::OnConflict;
+use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ActiveModelTrait, ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend,
     DbErr, EntityTrait, QueryFilter, QueryTrait, Statement, Values,
@@ -123,21 +123,14 @@ impl Rows {
 
     /// What only adds rows goes first, and in one trip where the database takes it so.
     pub(super) async fn write(self, transaction: &DatabaseTransaction) -> Result<(), WriteError> {
-        // A piece or a part that is sent again is the same one.
-        let same_piece = OnConflict::columns([
-            chunk::Column::RunId,
-            chunk::Column::PartId,
-            chunk::Column::Offset,
-        ])
-        .do_nothing()
-        .to_owned();
+        // A part that is sent again is the same one.
         let same_part =
             OnConflict::columns([prompt_part::Column::SessionId, prompt_part::Column::Sha256])
                 .do_nothing()
                 .to_owned();
         let mut trip = Trip::on(transaction);
         trip.insert(self.events, None);
-        trip.insert(self.chunks, Some(&same_piece));
+        trip.insert(self.chunks, Some(&goes_on()));
         trip.insert(self.messages, None);
         trip.insert(self.runs, None);
         trip.insert(self.approvals, None);
@@ -196,6 +189,21 @@ impl Rows {
         }
         Ok(())
     }
+}
+
+/// A row takes in a piece where it has those before it and no more: one that is sent again is there.
+fn goes_on() -> OnConflict {
+    let joined = r#""chunks"."text" || "excluded"."text""#;
+    let is_next = r#""chunks"."pieces" + 1 = "excluded"."pieces""#;
+    OnConflict::columns([
+        chunk::Column::RunId,
+        chunk::Column::PartId,
+        chunk::Column::Offset,
+    ])
+    .value(chunk::Column::Text, Expr::cust(joined))
+    .update_column(chunk::Column::Pieces)
+    .action_and_where(Expr::cust(is_next))
+    .to_owned()
 }
 
 /// Statements of which nothing has to be known before the next one.

@@ -11,7 +11,9 @@ use uuid::Uuid;
 
 use super::entities::{approval, consent_entry, consent_rule};
 use super::rows::person_ref;
-use super::values::{DbText, db_time, from_json, name_of, named, to_json};
+use super::values::{
+    DbText, db_time, from_json, name_of, named, option_from_json, option_to_json, to_json,
+};
 use super::{Store, StoreError};
 use crate::domain::consent::Asking;
 use crate::domain::session::write::{ConsentRow, NewRule};
@@ -284,6 +286,7 @@ pub(super) fn rule_to_row(new: NewRule) -> Result<consent_rule::ActiveModel, Sto
         tool: Set(rule.tool.into()),
         key: Set(key.into()),
         words: Set(rule.words.into()),
+        phrase: Set(option_to_json(rule.phrase.as_ref())?),
         decision: Set(name_of(&rule.decision)?),
         created_at: Set(db_time(rule.created_at)),
     })
@@ -294,6 +297,7 @@ fn rule_from_row(row: consent_rule::Model) -> Result<ConsentRule, StoreError> {
         id: RuleId(row.id),
         tool: row.tool.0,
         words: row.words.0,
+        phrase: option_from_json("consent_rules.phrase", row.phrase)?,
         decision: named("consent_rules.decision", row.decision)?,
         created_at: row.created_at,
     })
@@ -314,6 +318,7 @@ pub(super) fn entry_to_row(row: ConsentRow) -> Result<consent_entry::ActiveModel
         decided_by: Set(name_of(&entry.by)?),
         at: Set(db_time(entry.at)),
         rule: Set(entry.rule.map(Into::into)),
+        phrases: Set(option_to_json(entry.phrases.as_ref())?),
         note: Set(entry.note.map(Into::into)),
         author_id: Set(entry.author.as_ref().map(|author| author.id.0)),
         author_name: Set(entry.author.map(|author| author.name.into())),
@@ -333,6 +338,7 @@ fn entry_from_row(row: consent_entry::Model) -> Result<ConsentEntry, StoreError>
         decision: named("consent_log.decision", row.decision)?,
         by: named("consent_log.decided_by", row.decided_by)?,
         rule: row.rule.map(|rule| rule.0),
+        phrases: option_from_json("consent_log.phrases", row.phrases)?,
         note: row.note.map(|note| note.0),
         author: person_ref(row.author_id, row.author_name),
     })

@@ -8,11 +8,11 @@ use crate::domain::consent::Asking;
 use crate::domain::session::write::{ConsentRow, NewRule, Write};
 use crate::protocol::approval::{
     ApprovalRequest, ConsentEntry, ConsentMode, ConsentRule, DecidedBy, Detail, DetailKind,
-    PendingApproval, Permission, PermittedBy, Resolution,
+    EntryPhrases, PendingApproval, Permission, PermittedBy, Resolution,
 };
 use crate::protocol::command::Decision;
 use crate::protocol::ids::{ApprovalId, CallId, RuleId, RunId, SessionId, UserId};
-use crate::protocol::phrase::Label;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::session::RunState;
 use crate::protocol::tool::Effect;
 
@@ -74,6 +74,10 @@ fn rule(user_id: UserId, key: &str, decision: Permission, created_at: DateTime<U
             id: RuleId::new(),
             tool: "terminal".to_owned(),
             words: format!("`{key}`"),
+            phrase: Some(Phrase::new(
+                PhraseCode::CommandExactly,
+                [("command", key.to_owned())],
+            )),
             decision,
             created_at,
         },
@@ -95,6 +99,10 @@ fn line(user_id: UserId, session_id: SessionId, seconds: i64) -> Write {
             decision: Permission::Allow,
             by: PermittedBy::Rule,
             rule: Some("`ls`".to_owned()),
+            phrases: Some(EntryPhrases {
+                summary: Phrase::new(PhraseCode::Call, [("tool", seconds.to_string())]),
+                rule: Some(Phrase::plain("`ls`")),
+            }),
             note: None,
             author: None,
         },
@@ -210,6 +218,10 @@ async fn a_rule_is_one_for_its_calls_and_its_users_own(db: TestDb) {
         (found.decision, found.created_at),
         (Permission::Deny, at(2))
     );
+    assert_eq!(
+        found.phrase.map(|it| it.to_string()),
+        Some(found.words.clone() + ", word for word")
+    );
     for (user, tool, key) in [
         (user, "terminal", "l"),
         (user, "ssh", "ls"),
@@ -237,6 +249,9 @@ async fn the_list_is_read_by_pages_and_shortened(db: TestDb) {
     };
     let page = store.consent_log(user, None, 2).await.unwrap();
     assert_eq!(summaries(&page), ["call 5", "call 4"]);
+    let phrases = page[0].phrases.clone().unwrap();
+    assert_eq!(phrases.summary.to_string(), "call 5");
+    assert_eq!(phrases.rule, Some(Phrase::plain("`ls`")));
     let page = store.consent_log(user, Some(page[1].id), 9).await.unwrap();
     assert_eq!(summaries(&page), ["call 3", "call 2", "call 1"]);
     let others = store.consent_log(UserId::new(), None, 9).await.unwrap();

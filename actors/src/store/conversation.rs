@@ -16,6 +16,7 @@ use super::rows::{message_from_row, numbered_message, queued_from_row, run_from_
 use super::values::{DbText, from_db, name_of, named, to_db};
 use super::{Store, StoreError};
 use crate::domain::history::{MessagePosition, Place, Segment, page_start, path};
+use crate::domain::run_loop::EndReason;
 use crate::protocol::ids::{MessageId, RunId, SessionId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::session::{QueuedMessage, RunState};
@@ -32,7 +33,7 @@ pub enum KnownMessage {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOutcome {
     pub state: RunState,
-    pub reason: Option<String>,
+    pub reason: Option<EndReason>,
     pub message: Option<Message>,
 }
 

@@ -15,10 +15,13 @@ use uuid::Uuid;
 
 use super::entities::{session, session_file};
 use super::sessions::require_session;
-use super::values::{DbText, db_time, from_db, name_of, named, to_db};
+use super::values::{
+    DbText, db_time, from_db, name_of, named, option_from_json, option_to_json, to_db,
+};
 use super::{Store, StoreError};
 use crate::protocol::file::{AttachedFile, FileSource};
 use crate::protocol::ids::{FileId, SessionId, UserId};
+use crate::protocol::phrase::Phrase;
 
 /// A file as it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +33,7 @@ pub struct NewFile {
     /// How much text it has in all, in bytes.
     pub text_bytes: u64,
     /// Why the model gets nothing of it.
-    pub problem: Option<String>,
+    pub problem: Option<Phrase>,
 }
 
 /// A file that is there.
@@ -39,7 +42,7 @@ pub struct StoredFile {
     pub file: AttachedFile,
     pub source: FileSource,
     pub has_text: bool,
-    pub problem: Option<String>,
+    pub problem: Option<Phrase>,
     pub created_at: DateTime<Utc>,
     pub last_used_at: DateTime<Utc>,
 }
@@ -50,7 +53,7 @@ pub struct StoredText {
     pub file_id: FileId,
     pub text: Option<String>,
     pub text_bytes: u64,
-    pub problem: Option<String>,
+    pub problem: Option<Phrase>,
     pub gone: bool,
 }
 
@@ -81,6 +84,7 @@ struct HeadRow {
     has_image: bool,
     text_bytes: i64,
     problem: Option<DbText>,
+    problem_phrase: Option<DbText>,
     created_at: DateTime<Utc>,
     last_used_at: DateTime<Utc>,
 }
@@ -261,7 +265,7 @@ impl Store {
                     file_id: FileId(row.id),
                     text: row.content_text.map(|text| text.0),
                     text_bytes: from_db("session_files.text_bytes", row.text_bytes)?,
-                    problem: row.problem.map(|text| text.0),
+                    problem: problem_from_row(row.problem, row.problem_phrase)?,
                     gone: row.gone_at.is_some(),
                 })
             })
@@ -423,10 +427,20 @@ fn heads(session_id: SessionId) -> Select<session_file::Entity> {
             session_file::Column::HasImage,
             session_file::Column::TextBytes,
             session_file::Column::Problem,
+            session_file::Column::ProblemPhrase,
             session_file::Column::CreatedAt,
             session_file::Column::LastUsedAt,
         ])
         .filter(there(session_id))
+}
+
+/// A row from before there were codes has the text alone.
+fn problem_from_row(
+    text: Option<DbText>,
+    phrase: Option<DbText>,
+) -> Result<Option<Phrase>, StoreError> {
+    let phrase = option_from_json("session_files.problem_phrase", phrase)?;
+    Ok(phrase.or_else(|| text.map(|text| Phrase::plain(text.0))))
 }
 
 fn from_head(row: HeadRow) -> Result<StoredFile, StoreError> {
@@ -441,7 +455,7 @@ fn from_head(row: HeadRow) -> Result<StoredFile, StoreError> {
         },
         source: named("session_files.source", row.source)?,
         has_text: row.text_bytes > 0,
-        problem: row.problem.map(|text| text.0),
+        problem: problem_from_row(row.problem, row.problem_phrase)?,
         created_at: row.created_at,
         last_used_at: row.last_used_at,
     })
@@ -463,7 +477,8 @@ fn to_row(
         has_image: Set(new.file.image),
         content_text: Set(new.text.map(Into::into)),
         text_bytes: Set(to_db(new.text_bytes)?),
-        problem: Set(new.problem.map(Into::into)),
+        problem_phrase: Set(option_to_json(new.problem.as_ref())?),
+        problem: Set(new.problem.map(|problem| problem.to_string().into())),
         created_at: Set(db_time(now)),
         last_used_at: Set(db_time(now)),
         gone_at: Set(None),

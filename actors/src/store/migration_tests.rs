@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use navi_migrations::Migrator;
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, EntityTrait, QueryOrder};
 use sea_orm_migration::prelude::*;
 use uuid::Uuid;
 
 use super::Store;
+use super::entities::chunk;
 use super::open_tests::schema;
 use super::testing::{TestDb, on_both, user_message};
 use super::types::Commit;
@@ -30,7 +31,7 @@ impl MigratorTrait for FirstRelease {
     }
 }
 
-/// A session of the first release: two messages, a run, a message that waits.
+/// A session of the first release: two messages, a run, what it streamed, a message that waits.
 async fn populate(db: &DatabaseConnection) -> SessionId {
     let id = |n: u128| {
         let hex = Uuid::from_u128(n).simple().to_string();
@@ -58,6 +59,11 @@ async fn populate(db: &DatabaseConnection) -> SessionId {
              NULL, 1, 2, 3, {at}, {at})"
         ),
         format!(
+            "chunks (id, session_id, after_seq, run_id, message_id, part_id, kind, \"offset\", text)
+             VALUES (7, {session}, 0, {run}, {said}, 'p', 'text', 0, 'In '),
+                    (9, {session}, 0, {run}, {said}, 'p', 'text', 3, 'Україна.')"
+        ),
+        format!(
             "queued_messages (session_id, message_id, run_id, content, created_at)
              VALUES ({session}, {waits}, {run}, 'and then?', {at})"
         ),
@@ -66,6 +72,13 @@ async fn populate(db: &DatabaseConnection) -> SessionId {
         db.execute_unprepared(&insert).await.unwrap();
     }
     SessionId(Uuid::from_u128(2))
+}
+
+/// What the log has of streamed text.
+async fn streamed(store: &Store) -> Vec<(i64, i64, String)> {
+    let rows = chunk::Entity::find().order_by_asc(chunk::Column::Id);
+    let rows = rows.all(&store.read).await.unwrap().into_iter();
+    rows.map(|row| (row.id, row.pieces, row.text.0)).collect()
 }
 
 async fn a_database_of_the_first_release_comes_up_to_date(db: TestDb) {
@@ -86,6 +99,8 @@ async fn a_database_of_the_first_release_comes_up_to_date(db: TestDb) {
     assert_eq!((loaded.message_count, loaded.messages.len()), (2, 2));
     assert_eq!(loaded.queue[0].mode, SendMode::Queue);
     assert_eq!(loaded.plan, None);
+    let expected = [(7, 1, "In ".to_owned()), (9, 1, "Україна.".to_owned())];
+    assert_eq!(streamed(&store).await, expected);
     let user_id = loaded.summary.user_id;
     for (query, hits) in [("old", 1), ("КИЇВ", 1), ("україна", 1), ("then", 0)] {
         let found = store.search(user_id, query, 10, 0).await.unwrap();
@@ -136,4 +151,5 @@ async fn every_step_goes_down_and_up_again(db: TestDb) {
         2,
         "nothing was lost"
     );
+    assert_eq!(streamed(&store).await.len(), 2);
 }

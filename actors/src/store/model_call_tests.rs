@@ -38,6 +38,7 @@ fn frame(system: &str) -> CallSetup {
             window: 4096,
             sees_images: true,
             room: None,
+            form: None,
         },
     }
 }

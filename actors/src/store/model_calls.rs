@@ -16,7 +16,9 @@ use super::entities::{message, model_call, prompt_part, run, session};
 use super::load::branches;
 use super::rows::message_from_row;
 use super::types::StoredCall;
-use super::values::{DbText, db_time, from_db, from_json, name_of, named, to_db, to_json};
+use super::values::{
+    DbText, db_time, from_db, from_json, name_of, named, option_from_json, to_db, to_json,
+};
 use super::{Store, StoreError};
 use crate::domain::history::path;
 use crate::domain::model_calls::{MAX_OWN_BYTES, ModelCall, Part};
@@ -322,6 +324,7 @@ fn info_of(row: run::Model) -> Result<RunInfo, StoreError> {
         model: row.model.0,
         state: named("runs.state", row.state)?,
         reason: row.reason.map(|text| text.0),
+        reason_phrase: option_from_json("runs.reason_phrase", row.reason_phrase)?,
         started_at: row.started_at,
         ended_at: row.ended_at,
         iterations: from_db("runs.iterations", row.iterations)?,

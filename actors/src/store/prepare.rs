@@ -18,7 +18,7 @@ use super::rows::{
     branch_to_row, chunk_to_row, event_to_row, message_to_row, queued_to_row, run_to_row,
 };
 use super::types::Commit;
-use super::values::{DbText, db_time, name_of, to_db, to_json};
+use super::values::{DbText, db_time, name_of, option_to_json, to_db, to_json};
 use crate::domain::history::Branch;
 use crate::domain::session::write::Write;
 use crate::protocol::ids::{OwnerId, SessionId};
@@ -166,7 +166,10 @@ impl Prepared {
                 run_id,
                 values: run::ActiveModel {
                     state: ActiveValue::Set(name_of(&state)?),
-                    reason: ActiveValue::Set(reason.map(Into::into)),
+                    reason_phrase: ActiveValue::Set(option_to_json(
+                        reason.as_ref().and_then(|reason| reason.phrase.as_ref()),
+                    )?),
+                    reason: ActiveValue::Set(reason.map(|reason| reason.text.into())),
                     iterations: ActiveValue::Set(iterations.into()),
                     prompt_tokens: ActiveValue::Set(to_db(prompt_tokens)?),
                     completion_tokens: ActiveValue::Set(to_db(completion_tokens)?),

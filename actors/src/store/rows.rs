@@ -14,9 +14,10 @@ use super::types::{
 };
 use super::values::{
     DbText, corrupt, db_time, from_db, from_json, list_from_json, list_to_json, name_of, named,
-    to_db, to_json,
+    option_from_json, to_db, to_json,
 };
 use crate::domain::history::Branch;
+use crate::domain::run_loop::EndReason;
 use crate::domain::session::stored::StoredRun;
 use crate::domain::session::write::{ChunkRow, EventRow, RunRow};
 use crate::protocol::ids::{CallId, MessageId, PartId, RunId, SessionId, UserId};
@@ -182,6 +183,7 @@ pub(super) fn run_to_row(
         model: Set(run.model.into()),
         state: Set(name_of(&RunState::Running)?),
         reason: Set(None),
+        reason_phrase: Set(None),
         iterations: Set(0),
         prompt_tokens: Set(0),
         completion_tokens: Set(0),
@@ -205,9 +207,23 @@ pub(super) fn run_from_row(row: run::Model) -> Result<StoredRun, StoreError> {
             started_at: row.started_at,
         },
         state: named("runs.state", row.state)?,
-        reason: row.reason.map(|text| text.0),
+        reason: reason_from_row(row.reason, row.reason_phrase)?,
         loop_state: row.loop_state.map(|text| text.0),
     })
+}
+
+/// Why a run ended as it did.
+pub(super) fn reason_from_row(
+    text: Option<DbText>,
+    phrase: Option<DbText>,
+) -> Result<Option<EndReason>, StoreError> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    Ok(Some(EndReason {
+        text: text.0,
+        phrase: option_from_json("runs.reason_phrase", phrase)?,
+    }))
 }
 
 pub(super) fn event_to_row(
@@ -241,6 +257,10 @@ pub(super) fn chunk_to_row(
     session_id: SessionId,
     chunk: ChunkRow,
 ) -> Result<chunk::ActiveModel, StoreError> {
+    let (offset, pieces) = match chunk.goes_on {
+        Some(row) => (row.offset, row.pieces + 1),
+        None => (chunk.offset, 1),
+    };
     Ok(chunk::ActiveModel {
         id: NotSet,
         session_id: Set(session_id.0),
@@ -249,10 +269,11 @@ pub(super) fn chunk_to_row(
         message_id: Set(chunk.message_id.0),
         part_id: Set(chunk.part_id.0.into()),
         kind: Set(name_of(&chunk.kind)?),
-        offset: Set(to_db(chunk.offset)?),
+        offset: Set(to_db(offset)?),
         text: Set(chunk.text.into()),
         parent_run_id: Set(chunk.parent_run_id.map(|id| id.0)),
         text_bytes: Set(None),
+        pieces: Set(pieces.into()),
     })
 }
 
@@ -266,6 +287,7 @@ pub(super) fn chunk_from_row(row: chunk::Model) -> Result<ChunkRow, StoreError> 
         offset: from_db("chunks.offset", row.offset)?,
         text: row.text.0,
         parent_run_id: row.parent_run_id.map(RunId),
+        goes_on: None,
     })
 }
 

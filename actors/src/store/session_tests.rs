@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::StoreError;
 use super::testing::{Part, TestDb, Writer, at, ended, on_both, run, user_message};
 use super::types::{Listed, NewSession};
+use crate::domain::run_loop::EndReason;
 use crate::domain::session::write::{RunRow, Write};
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId};
 use crate::protocol::message::{Message, ToolCall, ToolOutcome};
 use crate::protocol::people::UserRole;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::session::{RunState, SessionState};
 
 on_both!(
@@ -21,6 +23,7 @@ on_both!(
     unfinished_parts_are_what_no_message_holds,
     parts_of_the_newest_run_are_known_to_go_across_events,
     the_last_run_is_the_newest_in_the_foreground,
+    why_the_last_run_ended_is_read_with_its_code,
     two_handles_write_at_once,
     a_session_that_is_seized_fences_its_own_owner,
 );
@@ -353,6 +356,29 @@ async fn parts_of_the_newest_run_are_known_to_go_across_events(db: TestDb) {
             (goes_on.part_id(), 4, 5),
         ]
     );
+}
+
+async fn why_the_last_run_ended_is_read_with_its_code(db: TestDb) {
+    let store = db.open().await;
+    let phrase = Phrase::from(PhraseCode::Remedied)
+        .with("problem", PhraseCode::StarterOff)
+        .with("remedy", PhraseCode::UnsetStarter);
+    for code in [None, Some(phrase)] {
+        let failed = run();
+        let expected = EndReason {
+            text: "the starter model is turned off".to_owned(),
+            phrase: code,
+        };
+        let mut end = ended(&failed, RunState::Failed);
+        if let Write::RunEnded { reason, .. } = &mut end {
+            *reason = Some(expected.clone());
+        }
+        let writes = vec![Write::RunStarted(failed), end];
+        let writer = Writer::new(&store).await;
+        writer.write(writes).await.unwrap();
+        let read = writer.load().await.last_run.unwrap().reason;
+        assert_eq!(read, Some(expected));
+    }
 }
 
 async fn the_last_run_is_the_newest_in_the_foreground(db: TestDb) {

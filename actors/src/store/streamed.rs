@@ -1,13 +1,13 @@
 //! What is left in the log of a streamed part that is over.
 //!
-//! While it is open it stands there in the pieces that came, a row for each fifth of a second: of
-//! a slow model's answer each row is much longer than its few letters. Afterwards a row says, for
-//! each stretch between two events, where in the message it stands. Text that no message holds
+//! While it is open it stands there as it came, in rows that take in the next piece until they are
+//! full (`session/log_rows`). Afterwards a row says, for each stretch between two events, where in
+//! the message it stands. Text that no message holds
 //! (a subagent's, a tool's output) stays, in one row a stretch. Long text stays as it came.
 
 use std::collections::HashMap;
 
-use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Func};
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, DbErr, EntityTrait, IntoActiveModel, QueryFilter,
@@ -29,7 +29,8 @@ const AT_ONCE: usize = 50;
 /// for each page of the log and each tab that reads one.
 const LONG_BYTES: i64 = 256 * 1024;
 
-/// Takes the pieces of these parts out of the log. Gives back what is to stand there for them.
+/// Takes the pieces of these parts out of the log. Gives back what is to stand there for them, under
+/// the number of the last of them.
 pub(super) async fn settle(
     db: &impl ConnectionTrait,
     closed: &[Closed],
@@ -113,6 +114,8 @@ fn stretches(pieces: Vec<chunk::Model>) -> Vec<chunk::Model> {
                 if *its_end == piece.offset && joined[*at].after_seq == piece.after_seq =>
             {
                 joined[*at].text.0.push_str(&piece.text.0);
+                // One who reads the log and has some of these is still to find the rest.
+                joined[*at].id = piece.id;
                 *its_end = end;
             }
             _ => {
@@ -132,7 +135,6 @@ fn settled_row(stretch: chunk::Model, held: &HeldTexts) -> chunk::ActiveModel {
         .filter(|said| said.starts_with(&stretch.text.0))
         .and_then(|_| i64::try_from(stretch.text.0.len()).ok());
     let mut row = stretch.into_active_model();
-    row.id = NotSet;
     if bytes.is_some_and(|bytes| bytes > 0) {
         row.text = Set("".into());
     }

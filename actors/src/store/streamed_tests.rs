@@ -159,7 +159,7 @@ async fn a_part_that_is_over_is_its_messages_text(db: TestDb) {
     let own: Vec<_> = kept.iter().map(|row| row.text.0.as_str()).collect();
     assert_eq!(
         own,
-        ["another's", "", "", ""],
+        ["", "", "", "another's"],
         "a stretch each, without a text"
     );
 
@@ -169,8 +169,8 @@ async fn a_part_that_is_over_is_its_messages_text(db: TestDb) {
         let twice = TEXT.repeat(2);
         let expected = [
             (1, 0, "hm, "),
-            (2, 0, "another's"),
             (2, 0, twice.as_str()),
+            (2, 0, "another's"),
             (3, 2 * units, TEXT),
         ];
         assert_eq!(texts(&whole), expected);

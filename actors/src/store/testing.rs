@@ -254,6 +254,7 @@ impl Part {
             offset,
             text: text.to_owned(),
             parent_run_id: None,
+            goes_on: None,
         }
     }
 }

@@ -22,6 +22,15 @@ pub struct Commit {
     pub writes: Vec<Write>,
 }
 
+impl Commit {
+    /// Whether it only logs streamed text: that comes five times a second, and nobody waits for it.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        let mut writes = self.writes.iter();
+        writes.all(|write| matches!(write, Write::Chunk(_)))
+    }
+}
+
 /// A model call as the store has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredCall {

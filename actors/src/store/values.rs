@@ -128,6 +128,19 @@ pub(super) fn from_json<T: DeserializeOwned>(column: &str, json: &str) -> Result
     serde_json::from_str(json).map_err(|e| corrupt(column, e))
 }
 
+pub(super) fn option_to_json<T: Serialize>(
+    value: Option<&T>,
+) -> Result<Option<DbText>, StoreError> {
+    Ok(value.map(to_json).transpose()?.map(Into::into))
+}
+
+pub(super) fn option_from_json<T: DeserializeOwned>(
+    column: &str,
+    json: Option<DbText>,
+) -> Result<Option<T>, StoreError> {
+    json.map(|json| from_json(column, &json.0)).transpose()
+}
+
 pub(super) fn list_from_json<T: DeserializeOwned>(
     column: &str,
     json: Option<&str>,

@@ -12,18 +12,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::registry::Registry;
 use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
-use crate::protocol::ids::{CallId, RunId, SessionId};
+use crate::domain::demands::Demands;
+use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::powers::Powers;
 use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
 
 /// How long a program may take to say what came of a call.
 pub const TIME_LIMIT: Duration = Duration::from_secs(600);
-/// How many calls that were answered are known to belong to their run, for a program that says
-/// twice what came of one.
+/// How many calls of one person that were answered are known to belong to their run, for a program
+/// that says twice what came of one.
 const ANSWERED: usize = 4_096;
+/// What a call comes to whose program has gone.
+const GONE: &str =
+    "the program that lent this tool has ended; whether it began with this call is not known";
+
+/// What a program lends the run that its message begins.
+#[derive(Clone, Debug, Default)]
+pub struct LentByProgram {
+    /// What it wants heeded, beside the profile's prompt.
+    pub instructions: String,
+    /// Tools that it calls by itself.
+    pub tools: Vec<OfferedByProgram>,
+    /// What it demands of the answer.
+    pub demands: Demands,
+    /// Cancelled when it has gone and calls nothing any more.
+    pub gone: CancellationToken,
+}
 
 /// What is lent. Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]
@@ -36,19 +54,24 @@ struct Loans {
     offered: HashMap<(SessionId, String), Arc<Loan>>,
     /// Of runs that go.
     taken: HashMap<RunId, Arc<Loan>>,
+    /// What is demanded of runs that go, and that they do not heed yet.
+    demanded: HashMap<RunId, Demands>,
     waiting: HashMap<CallId, Waiting>,
-    /// The newest last.
-    answered: VecDeque<(CallId, SessionId, RunId)>,
+    /// Of each person; the newest last.
+    answered: HashMap<UserId, VecDeque<(CallId, SessionId, RunId)>>,
 }
 
 #[derive(Debug)]
 struct Loan {
     instructions: Arc<str>,
     tools: Vec<Arc<dyn Tool>>,
+    demands: Demands,
+    gone: CancellationToken,
 }
 
 #[derive(Debug)]
 struct Waiting {
+    user: UserId,
     session: SessionId,
     run_id: RunId,
     name: String,
@@ -92,28 +115,27 @@ pub struct Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        self.lending.0.lock().taken.remove(&self.run_id);
+        let mut loans = self.lending.0.lock();
+        loans.taken.remove(&self.run_id);
+        loans.demanded.remove(&self.run_id);
     }
 }
 
 impl Lending {
     /// Offers this to the run that the message with this `client_id` will begin.
-    pub fn offer(
-        &self,
-        session: SessionId,
-        client_id: &str,
-        instructions: &str,
-        tools: Vec<OfferedByProgram>,
-    ) -> Offer {
-        let tools = tools.into_iter().map(|offered| -> Arc<dyn Tool> {
+    pub fn offer(&self, session: SessionId, client_id: &str, lent: LentByProgram) -> Offer {
+        let tools = lent.tools.into_iter().map(|offered| -> Arc<dyn Tool> {
             Arc::new(LentTool {
                 spec: offered.spec(),
                 lending: self.clone(),
+                gone: lent.gone.clone(),
             })
         });
         let loan = Loan {
-            instructions: instructions.into(),
+            instructions: lent.instructions.into(),
             tools: tools.collect(),
+            demands: lent.demands,
+            gone: lent.gone.clone(),
         };
         let place = (session, client_id.to_owned());
         let mut loans = self.0.lock();
@@ -135,9 +157,10 @@ impl Lending {
         let mut loans = self.0.lock();
         let offered =
             client_id.and_then(|client_id| loans.offered.remove(&(session, client_id.to_owned())));
-        let Some(loan) = offered else {
+        let Some(loan) = offered.filter(|loan| !loan.gone.is_cancelled()) else {
             return (registry, None);
         };
+        loans.demanded.insert(run_id, loan.demands.clone());
         let registry = registry.with_lent(&loan.tools, Arc::clone(&loan.instructions));
         loans.taken.insert(run_id, loan);
         let borrowed = Borrowed {
@@ -152,6 +175,19 @@ impl Lending {
         let loans = self.0.lock();
         let loan = loans.taken.get(&run_id);
         loan.is_some_and(|loan| loan.tools.iter().any(|tool| tool.spec().name == name))
+    }
+
+    /// Demands this of the answer of a run that goes, in place of what was demanded before.
+    pub fn demand(&self, run_id: RunId, demands: Demands) {
+        let mut loans = self.0.lock();
+        if loans.taken.contains_key(&run_id) {
+            loans.demanded.insert(run_id, demands);
+        }
+    }
+
+    /// What is demanded of the run's answer, where that is new.
+    pub fn demanded(&self, run_id: RunId) -> Option<Demands> {
+        self.0.lock().demanded.remove(&run_id)
     }
 
     /// The calls of a run that wait, in the order in which they were made.
@@ -193,13 +229,13 @@ impl Lending {
         waiting.any(|waits| waits.run_id == run_id && waits.is_told)
     }
 
-    /// The run whose call this is, one that was answered too.
-    pub fn run_of(&self, call: &CallId) -> Option<(SessionId, RunId)> {
+    /// The person's run whose call this is, one that was answered too.
+    pub fn run_of(&self, user: UserId, call: &CallId) -> Option<(SessionId, RunId)> {
         let loans = self.0.lock();
         if let Some(waits) = loans.waiting.get(call) {
             return Some((waits.session, waits.run_id));
         }
-        let mut answered = loans.answered.iter().rev();
+        let mut answered = loans.answered.get(&user)?.iter().rev();
         let found = answered.find(|(known, ..)| known == call);
         found.map(|(_, session, run_id)| (*session, *run_id))
     }
@@ -210,11 +246,11 @@ impl Lending {
         let Some(waits) = loans.waiting.remove(call) else {
             return;
         };
-        if loans.answered.len() == ANSWERED {
-            loans.answered.pop_front();
+        let answered = loans.answered.entry(waits.user).or_default();
+        if answered.len() == ANSWERED {
+            answered.pop_front();
         }
-        let known = (call.clone(), waits.session, waits.run_id);
-        loans.answered.push_back(known);
+        answered.push_back((call.clone(), waits.session, waits.run_id));
         // It may have been stopped just now.
         let _ = waits.tell.send(result);
     }
@@ -248,6 +284,7 @@ impl OfferedByProgram {
 struct LentTool {
     spec: ToolSpec,
     lending: Lending,
+    gone: CancellationToken,
 }
 
 #[async_trait]
@@ -279,6 +316,7 @@ impl Tool for LentTool {
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let (tell, told) = oneshot::channel();
         let waits = Waiting {
+            user: context.user_id,
             session: context.session_id,
             run_id: context.run_id,
             name: self.spec.name.clone(),
@@ -289,8 +327,13 @@ impl Tool for LentTool {
         let _ends = EndsWaiting(&self.lending, &context.call_id);
         let call = context.call_id.clone();
         self.lending.0.lock().waiting.insert(call, waits);
-        let result = told.await;
-        let result = result.map_err(|_| refusal!("the program that lent this tool is gone"))?;
+        // What it said in its last instant counts.
+        let result = tokio::select! {
+            biased;
+            result = told => result,
+            () = self.gone.cancelled() => return Err(refusal!("{GONE}")),
+        };
+        let result = result.map_err(|_| refusal!("{GONE}"))?;
         result.map(Into::into).map_err(ToolError)
     }
 }
@@ -324,6 +367,13 @@ mod tests {
         }
     }
 
+    fn of_weather() -> LentByProgram {
+        LentByProgram {
+            tools: vec![weather()],
+            ..LentByProgram::default()
+        }
+    }
+
     #[test]
     fn what_is_lent_is_for_one_run_and_goes_before_ours() {
         let lending = Lending::default();
@@ -333,7 +383,12 @@ mod tests {
             ..weather()
         };
         let ours = Registry::builtin(&ToolConfig::default());
-        let offer = lending.offer(session, "a", "Be brief.", vec![weather(), todo]);
+        let lent = LentByProgram {
+            instructions: "Be brief.".to_owned(),
+            tools: vec![weather(), todo],
+            ..LentByProgram::default()
+        };
+        let offer = lending.offer(session, "a", lent);
         let (other, none) = lending.take(session, RunId::new(), Some("b"), ours.clone());
         assert!(other.is(&ours) && none.is_none());
         let (with, borrowed) = lending.take(session, run_id, Some("a"), ours.clone());
@@ -348,7 +403,7 @@ mod tests {
         assert!(next.is(&ours));
         drop((offer, borrowed));
         assert!(!lending.lends(run_id, "weather"));
-        drop(lending.offer(session, "c", "Nobody came.", Vec::new()));
+        drop(lending.offer(session, "c", LentByProgram::default()));
         assert!(lending.0.lock().offered.is_empty());
     }
 
@@ -358,8 +413,9 @@ mod tests {
         let state = Arc::new(FakeSession::default());
         let context = context(&state, Path::new(""));
         let (session, run_id) = (context.session_id, context.run_id);
+        let user = context.user_id;
         let call = context.call_id.clone();
-        let _offer = lending.offer(session, "a", "", vec![weather()]);
+        let _offer = lending.offer(session, "a", of_weather());
         let (registry, _borrowed) = lending.take(session, run_id, Some("a"), Registry::new([]));
         let args = json!({"city": "Kyiv"});
         let prepared = registry.prepare("weather", &args, &registry.names(&[]));
@@ -370,7 +426,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
             assert_eq!(lending.waiting(run_id)[0].args, args);
-            assert_eq!(lending.run_of(&call), Some((session, run_id)));
+            assert_eq!(lending.run_of(user, &call), Some((session, run_id)));
             lending.answer(&call, Ok("snow".to_owned()));
             lending.answer(&call, Ok("rain".to_owned()));
         };
@@ -378,6 +434,86 @@ mod tests {
         assert_eq!(result.unwrap().text, "snow");
         assert_eq!(lending.waiting(run_id), []);
         // Who says it again is led to the same run.
-        assert_eq!(lending.run_of(&call), Some((session, run_id)));
+        assert_eq!(lending.run_of(user, &call), Some((session, run_id)));
+        assert_eq!(lending.run_of(UserId::new(), &call), None);
+    }
+
+    #[tokio::test]
+    async fn a_call_whose_program_has_gone_ends_at_once_and_later_runs_are_lent_nothing() {
+        let lending = Lending::default();
+        let state = Arc::new(FakeSession::default());
+        let context = context(&state, Path::new(""));
+        let (session, run_id) = (context.session_id, context.run_id);
+        let lent = of_weather();
+        let gone = lent.gone.clone();
+        let _first = lending.offer(session, "a", lent.clone());
+        let _second = lending.offer(session, "b", lent);
+        let ours = Registry::new([]);
+        let (registry, _borrowed) = lending.take(session, run_id, Some("a"), ours.clone());
+        let args = json!({"city": "Kyiv"});
+        let prepared = registry.prepare("weather", &args, &registry.names(&[]));
+        let tool = prepared.unwrap().tool;
+        let called = tool.call(args, context);
+        let goes = async {
+            while lending.waiting(run_id).is_empty() {
+                tokio::task::yield_now().await;
+            }
+            gone.cancel();
+        };
+        let (result, ()) = tokio::join!(called, goes);
+        assert_eq!(result.unwrap_err().0, GONE);
+        assert_eq!(lending.waiting(run_id), []);
+        let (registry, none) = lending.take(session, RunId::new(), Some("b"), ours.clone());
+        assert!(registry.is(&ours) && none.is_none());
+    }
+
+    #[test]
+    fn what_is_demanded_of_a_run_is_told_once_and_only_while_it_goes() {
+        let lending = Lending::default();
+        let (session, run_id) = (SessionId::new(), RunId::new());
+        let demands = Demands {
+            calls: vec!["weather".to_owned()],
+            ..Demands::default()
+        };
+        let lent = LentByProgram {
+            demands: demands.clone(),
+            ..of_weather()
+        };
+        let _offer = lending.offer(session, "a", lent);
+        let (_, borrowed) = lending.take(session, run_id, Some("a"), Registry::new([]));
+        assert_eq!(lending.demanded(run_id), Some(demands.clone()));
+        assert_eq!(lending.demanded(run_id), None);
+        lending.demand(run_id, demands.clone());
+        drop(borrowed);
+        lending.demand(run_id, demands);
+        assert_eq!(lending.demanded(run_id), None);
+    }
+
+    #[test]
+    fn what_one_person_answers_pushes_out_nothing_of_anothers() {
+        let lending = Lending::default();
+        let (anna, borys) = (UserId::new(), UserId::new());
+        let answer = |user: UserId| {
+            let (tell, _told) = oneshot::channel();
+            let (call, run_id) = (CallId::new(), RunId::new());
+            let waits = Waiting {
+                user,
+                session: SessionId::new(),
+                run_id,
+                name: "weather".to_owned(),
+                args: json!({}),
+                is_told: true,
+                tell,
+            };
+            lending.0.lock().waiting.insert(call.clone(), waits);
+            lending.answer(&call, Ok(String::new()));
+            call
+        };
+        let (hers, his) = (answer(anna), answer(borys));
+        for _ in 0..ANSWERED {
+            answer(borys);
+        }
+        assert!(lending.run_of(anna, &hers).is_some());
+        assert!(lending.run_of(borys, &his).is_none());
     }
 }

@@ -61,7 +61,7 @@ pub mod workspace;
 
 mod actions;
 mod arguments;
-mod schema;
+pub(crate) mod schema;
 
 #[cfg(test)]
 mod fake_session;

@@ -199,6 +199,15 @@ impl Registry {
         }
     }
 
+    /// Our own tools in place of those with what the program that asks has lent; what it wants heeded
+    /// stays.
+    pub fn with_own(&self, own: Self) -> Self {
+        Self {
+            instructions: Arc::clone(&self.instructions),
+            ..own
+        }
+    }
+
     /// The same tools. Who calls one of these hears that it has to be allowed first.
     pub fn with_unallowed(self, names: impl IntoIterator<Item = String>) -> Self {
         Self {

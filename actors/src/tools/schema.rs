@@ -6,9 +6,10 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::output::shortened;
+use crate::protocol::chat::ReplyForm;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The largest schema of somebody else's, as JSON: it stands in every prompt.
@@ -86,6 +87,27 @@ pub(super) fn as_told(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
+/// Whether a text has the form that is demanded of it. A schema that cannot be read here demands
+/// JSON, and no more.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn fits(form: &ReplyForm, text: &str) -> Result<(), String> {
+    let schema = match form {
+        ReplyForm::Call => return Ok(()),
+        ReplyForm::Json => &json!({"type": "object"}),
+        ReplyForm::Schema(wanted) => &wanted.schema,
+    };
+    let value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
+    let Ok(validator) = validator(schema) else {
+        return Ok(());
+    };
+    let problem = validator.iter_errors(&value).next();
+    problem.map_or(Ok(()), |error| {
+        Err(shortened(&error.to_string(), SHOWN_BYTES))
+    })
+}
+
 /// Makes a check of a schema. Nothing is fetched: a reference to elsewhere is an error. Patterns
 /// are those that match in linear time, since nobody vouches for them. An error says what is wrong
 /// with the schema.
@@ -96,4 +118,37 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))
         .build(schema)
         .map_err(|error| shortened(&error.to_string(), SHOWN_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::chat::AnswerSchema;
+
+    #[test]
+    fn a_text_has_the_form_that_is_demanded_or_it_is_said_why_not() {
+        let of = |schema: Value| {
+            ReplyForm::Schema(AnswerSchema {
+                name: "city".to_owned(),
+                schema,
+                strict: None,
+            })
+        };
+        let city = of(json!({"type": "object", "required": ["city"]}));
+        // What cannot be read here demands JSON alone.
+        let odd = of(json!({"$ref": "https://example.com/schema"}));
+        for (form, text, is_it) in [
+            (&ReplyForm::Json, "{}", true),
+            (&ReplyForm::Json, " {\"a\": 1}\n", true),
+            (&ReplyForm::Json, "[]", false),
+            (&ReplyForm::Json, "```json\n{}\n```", false),
+            (&ReplyForm::Json, "Here: {}", false),
+            (&city, r#"{"city": "Kyiv"}"#, true),
+            (&city, "{}", false),
+            (&odd, "[1]", true),
+            (&odd, "one", false),
+        ] {
+            assert_eq!(fits(form, text).is_ok(), is_it, "{form:?} {text}");
+        }
+    }
 }

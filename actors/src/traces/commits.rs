@@ -15,8 +15,7 @@ pub(crate) struct CommitSpan(Timed);
 
 impl CommitSpan {
     /// Of a commit that is handed over now, of a session with this run in the foreground. None
-    /// where nothing is traced, no run goes, or only streamed text is logged: that comes five
-    /// times a second and nobody waits for it.
+    /// where nothing is traced, no run goes, or only streamed text is logged.
     pub(crate) fn begin(commit: &Commit, foreground: Option<RunId>, store: &Store) -> Option<Self> {
         let traces = super::on()?;
         Self::of(traces, commit, foreground, store.system())
@@ -28,10 +27,10 @@ impl CommitSpan {
         foreground: Option<RunId>,
         system: &'static str,
     ) -> Option<Self> {
-        let writes = &commit.writes;
-        if writes.iter().all(|write| matches!(write, Write::Chunk(_))) {
+        if commit.is_text() {
             return None;
         }
+        let writes = &commit.writes;
         let run_id = foreground.or_else(|| starting(writes))?;
         let run = InRun {
             session_id: commit.session_id,

@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::domain::lanes::Priority;
+use crate::domain::run_loop::EndReason;
 use crate::domain::session::change::Change;
 use crate::domain::session::state::State;
 use crate::domain::session::tests::store::empty as stored_session;
@@ -118,6 +119,7 @@ fn request() -> ChatRequest {
         context_window: 8192,
         max_output_tokens: Some(7),
         streamed: true,
+        form: None,
     }
 }
 
@@ -219,6 +221,7 @@ fn chunk(run_id: RunId) -> Write {
         offset: 0,
         text: "said".to_owned(),
         parent_run_id: None,
+        goes_on: None,
     })
 }
 
@@ -240,7 +243,10 @@ fn ended(run_id: RunId, state: RunState) -> Write {
     Write::RunEnded {
         run_id,
         state,
-        reason: Some("what nobody shall read".to_owned()),
+        reason: Some(EndReason {
+            text: "what nobody shall read".to_owned(),
+            phrase: None,
+        }),
         iterations: 1,
         prompt_tokens: 10,
         completion_tokens: 2,

@@ -4,6 +4,7 @@ use navi_actors::domain::permissions::Memory;
 use navi_actors::engine::NewSessionWish;
 use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::chat::ChatMessage;
+use navi_actors::protocol::phrase::Phrase;
 use navi_actors::protocol::profile::Profile;
 
 use crate::house::{House, Say, profile, with_house};
@@ -21,7 +22,7 @@ fn set(profiles: Vec<Profile>, persona: &str, warning: Option<&str>) -> ProfileS
     ProfileSet {
         profiles,
         persona: persona.into(),
-        warnings: warning.map(str::to_owned).into_iter().collect(),
+        warnings: warning.map(Phrase::plain).into_iter().collect(),
     }
 }
 

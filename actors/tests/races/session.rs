@@ -251,6 +251,7 @@ impl Session {
                 approvals: Vec::new(),
                 can_continue: false,
                 reason: None,
+                reason_phrase: None,
                 notices: Vec::new(),
                 max_context_tokens: 0,
                 last_seq: self.standing(),

@@ -23,29 +23,29 @@ struct Log {
 }
 
 impl Log {
-    /// As the store does with a part that is over: one row a stretch, under a new number.
+    /// As the store does with a part that is over: one row a stretch, under its last one's number.
     fn settle(&mut self, part: &PartId) {
         let is_piece = |(_, item): &mut (LogCursor, LogItem)| match item {
             LogItem::Chunk(row) => row.part_id == *part,
             LogItem::Event(_) => false,
         };
         let pieces: Vec<_> = self.rows.extract_if(.., is_piece).collect();
-        let mut stretches: Vec<ChunkRow> = Vec::new();
-        for (_, item) in pieces {
+        let mut stretches: Vec<(LogCursor, ChunkRow)> = Vec::new();
+        for (at, item) in pieces {
             let LogItem::Chunk(piece) = item else {
                 continue;
             };
             match stretches.last_mut() {
-                Some(last) if last.after_seq == piece.after_seq => last.text.push_str(&piece.text),
-                _ => stretches.push(piece),
+                Some((place, last)) if last.after_seq == piece.after_seq => {
+                    last.text.push_str(&piece.text);
+                    *place = at;
+                }
+                _ => stretches.push((at, piece)),
             }
         }
-        for row in stretches {
-            self.last_chunk += 1;
-            let (seq, chunk) = (row.after_seq, self.last_chunk);
-            self.rows
-                .push((LogCursor { seq, chunk }, LogItem::Chunk(row)));
-        }
+        let stretches = stretches.into_iter();
+        self.rows
+            .extend(stretches.map(|(at, row)| (at, LogItem::Chunk(row))));
         self.rows.sort_by_key(|(at, _)| *at);
     }
 

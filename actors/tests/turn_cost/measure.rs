@@ -246,6 +246,7 @@ impl Filler {
                 offset: 0,
                 text: WORDS.repeat(4),
                 parent_run_id: None,
+                goes_on: None,
             }),
             Write::Message(Arc::new(answer)),
             Write::Closed(Closed::Run(run_id)),

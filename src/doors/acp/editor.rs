@@ -94,6 +94,7 @@ impl Editor {
         let lent = LentTools {
             client_id: client_id.to_owned(),
             tools,
+            lender: Some(self.door.own.clone()),
         };
         let path = format!("/sessions/{}/lent", self.session);
         self.door.client.send(Method::POST, &path, &lent).await

@@ -270,7 +270,7 @@ impl Session {
             self.say(ClientFrame::Withdraw { message_id });
         }
         if !self.prompts.is_empty() {
-            self.say(ClientFrame::Stop {});
+            self.say(ClientFrame::Stop { hold: false });
         }
     }
 

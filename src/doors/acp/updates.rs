@@ -374,6 +374,7 @@ impl View {
             Event::RunInterrupted {
                 reason,
                 can_continue,
+                ..
             } => {
                 self.may_continue(can_continue).into_iter().for_each(update);
                 let error = interrupted(&reason, can_continue);

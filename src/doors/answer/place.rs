@@ -1,6 +1,7 @@
 //! Where a question goes: which session, and whether it was asked before.
 
 use chrono::{TimeDelta, Utc};
+use futures_util::future::join_all;
 use navi_actors::engine::{NewSessionWish, ProgramSession};
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::SessionId;
@@ -46,8 +47,8 @@ pub(super) struct Found {
     pub(super) client_id: String,
     /// It was asked before, and is joined whatever became of it.
     pub(super) joins: bool,
-    /// The name by which the session was known before. It may be gone since.
-    pub(super) known_by: Option<Sameness>,
+    /// The name led there before. It may be gone since.
+    pub(super) was_known: bool,
 }
 
 impl Found {
@@ -64,7 +65,7 @@ impl Found {
         let sameness = hashed(who, &[place, &question.hash]);
         // Some clients ask again without a word, where they could not hear the answer.
         let was_cut = |seen: &Seen| !seen.is_delivered() && !app.requests.is_heard(seen.session);
-        let seen = app.requests.find(&sameness);
+        let seen = app.requests.find(who.user, &sameness);
         let seen = seen.filter(|seen| question.again || was_cut(seen));
         if let Some(seen) = seen
             && (app.engine.standing(who.user, seen.session).await).is_ok()
@@ -74,20 +75,20 @@ impl Found {
                 session: seen.session,
                 client_id: seen.client_id,
                 joins: true,
-                known_by: None,
+                was_known: false,
             });
         }
-        let mut known_by = None;
+        let mut was_known = false;
         let (session, client_id) = match &question.place {
             Place::Request | Place::New => (of_request(app, who, question).await?, ONLY.to_owned()),
             Place::Session(name) => {
                 let called = hashed(who, &[b"name", name.as_bytes()]);
-                let session = if let Some(session) = app.requests.session(&called) {
-                    known_by = Some(called);
+                let session = if let Some(session) = app.requests.session(who.user, &called) {
+                    was_known = true;
                     session
                 } else {
                     let session = of_name(app, who, question, name).await?;
-                    app.requests.keep_session(called, session);
+                    app.requests.keep_session(who.user, called, session);
                     session
                 };
                 (session, hex(&question.hash))
@@ -98,7 +99,7 @@ impl Found {
             session,
             client_id,
             joins: question.again,
-            known_by,
+            was_known,
         })
     }
 }
@@ -142,6 +143,13 @@ async fn of_name(
         return Ok(id);
     }
     let id = |n: u8| made_of(who, &[b"session", name.as_bytes(), &[n]]);
+    let stands = (0..=IDS).map(|n| app.engine.standing(who.user, id(n)));
+    let stands = join_all(stands).await.into_iter().flatten();
+    // One that was deleted and came back has its name again, unless another was begun by it since.
+    let newest = stands.max_by_key(|known| known.summary.created_at);
+    if let Some(known) = newest {
+        return Ok(known.summary.id);
+    }
     for n in 0..IDS {
         // One that was deleted a moment ago still has its id.
         if make(app, who, question, id(n)).await.is_ok() {

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use navi_actors::domain::consent::is_free;
 use navi_actors::domain::import::MAX_NAME_CHARS;
 use navi_actors::protocol::error::NaviError;
+use navi_actors::protocol::message::Role;
 use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::OfferedByProgram;
 
@@ -31,6 +32,12 @@ pub(in crate::doors) fn check_names<'a>(
     )))
 }
 
+/// Whether something may be called so in OpenAI's protocols.
+pub(super) fn is_tool_name(name: &str) -> bool {
+    let is_seen = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=64).contains(&name.len()) && name.chars().all(is_seen)
+}
+
 /// Checks what a program lends.
 ///
 /// # Errors
@@ -41,8 +48,7 @@ pub(crate) fn checked(tools: Vec<OfferedByProgram>) -> Result<Vec<OfferedByProgr
     }
     let mut bytes = 0;
     for tool in &tools {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if !(1..=64).contains(&tool.name.len()) || !tool.name.chars().all(is_name) {
+        if !is_tool_name(&tool.name) {
             return Err(invalid(
                 "a tool's name must have 1 to 64 letters, digits, _ or -",
             ));
@@ -66,6 +72,63 @@ pub(crate) fn checked(tools: Vec<OfferedByProgram>) -> Result<Vec<OfferedByProgr
         )));
     }
     Ok(tools)
+}
+
+/// A part of a message that has nothing of what its type says.
+pub(in crate::doors) fn lacking(kind: &str, field: &str) -> NaviError {
+    invalid(format!("a part of the type {kind:?} must have its {field}"))
+}
+
+/// A part of a message of a type that is passed over nowhere: what was said in it would be missing.
+pub(in crate::doors) fn untaken(kind: &str, taken: &str) -> NaviError {
+    let shown: String = kind.chars().take(40).collect();
+    let instead = if kind.contains("audio") {
+        "; send what is said there as text"
+    } else {
+        ""
+    };
+    invalid(format!(
+        "parts of the type {shown:?} cannot be taken: {taken} can{instead}"
+    ))
+}
+
+/// An image, as the `data:` URL that it came in.
+///
+/// # Errors
+/// `invalid_field` where it is somewhere else.
+pub(in crate::doors) fn image_data(url: String) -> Result<String, NaviError> {
+    if url.starts_with("data:") {
+        return Ok(url);
+    }
+    Err(invalid(
+        "image_url must be a data: URL with the image in base64; Navi fetches none",
+    ))
+}
+
+/// What of a message's parts is taken, by who says it. The model is told of what came with a
+/// result and cannot be shown to it.
+///
+/// # Errors
+/// `invalid_field` where a system message is more than text.
+pub(in crate::doors) fn heard(
+    role: Role,
+    mut text: String,
+    images: Vec<String>,
+    files: Vec<SentFile>,
+) -> Result<(String, Vec<String>, Vec<SentFile>), NaviError> {
+    let beside = images.len() + files.len();
+    match role {
+        Role::System if beside > 0 => Err(invalid(
+            "a system message has text alone; send images and files with a message of the user's",
+        )),
+        Role::Tool if beside > 0 => {
+            text.push_str(&format!(
+                "\n[{beside} of its parts are images or files, which a result cannot show here]"
+            ));
+            Ok((text, Vec::new(), Vec::new()))
+        }
+        Role::System | Role::Tool | Role::User | Role::Assistant => Ok((text, images, files)),
+    }
 }
 
 /// A file, of a `data:` URL or of base64 alone.

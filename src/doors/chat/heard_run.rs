@@ -369,10 +369,7 @@ mod tests {
         let (first, last) = (MessageId::new(), MessageId::new());
         heard.take(told(run_id, delta(first, 0, "Hello ")));
         let again = RunId::new();
-        let interrupted = Event::RunInterrupted {
-            reason: "Navi went down".to_owned(),
-            can_continue: true,
-        };
+        let interrupted = Event::interrupted("Navi went down");
         assert!(matches!(
             heard.take(told(run_id, interrupted)),
             Came::End(End::Interrupted(_))

@@ -311,6 +311,7 @@ impl Screen {
             Event::RunInterrupted {
                 reason,
                 can_continue,
+                ..
             } => {
                 self.end(&mut out);
                 let how = if can_continue {

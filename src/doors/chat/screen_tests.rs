@@ -7,7 +7,7 @@ use navi_actors::protocol::approval::{Detail, DetailKind};
 use navi_actors::protocol::event::Delta;
 use navi_actors::protocol::ids::{CallId, MessageId};
 use navi_actors::protocol::message::ToolOutcome;
-use navi_actors::protocol::phrase::Label;
+use navi_actors::protocol::phrase::{Label, Phrase};
 use navi_actors::protocol::tool::Effect;
 use serde_json::{Value, json};
 
@@ -362,11 +362,7 @@ fn a_subagent_is_told_of_and_not_listened_to() {
 #[test]
 fn why_nothing_moves_is_told_once() {
     let mut shown = Shown::new();
-    let waits = |reason, detail: &str| Event::RunWaiting {
-        reason,
-        detail: detail.to_owned(),
-        is_subagent: false,
-    };
+    let waits = |reason, detail: &str| Event::waiting(reason, Phrase::plain(detail), false);
     shown.tell(waits(WaitReason::Prefill, "the prompt is read: 10 %"));
     shown.tell(waits(WaitReason::Prefill, "the prompt is read: 20 %"));
     shown.tell(waits(WaitReason::Approval, "you are asked"));

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
+use navi_actors::domain::demands::Demands;
 use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
@@ -17,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::lines::Shape;
 use crate::access::Principal;
-use crate::doors::asked::{self, Asked, SESSION, invalid, no_parameters};
+use crate::doors::asked::{self, Asked, SESSION, Terms, invalid, no_parameters};
 use crate::http::App;
 use crate::http::body;
 
@@ -39,7 +40,7 @@ pub(super) struct Request {
 pub(super) enum Wanted {
     /// That the model is loaded, or let go.
     Load,
-    Answer(Asked),
+    Answer(Box<Asked>),
 }
 
 /// What is read of a request to `/api/chat`; the rest is passed over.
@@ -56,6 +57,8 @@ pub(crate) struct ChatRequest {
     tools: Option<Vec<Offered>>,
     /// Line by line unless it is false.
     stream: Option<bool>,
+    /// What the answer has to be where it is text: `json`, or a JSON Schema of at most 64 KiB.
+    format: Option<Value>,
 }
 
 /// The same for `/api/generate`.
@@ -75,6 +78,8 @@ pub(crate) struct GenerateRequest {
     tools: Option<Vec<Offered>>,
     /// Line by line unless it is false.
     stream: Option<bool>,
+    /// What the answer has to be: `json`, or a JSON Schema of at most 64 KiB.
+    format: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -88,6 +93,7 @@ struct Body {
     images: Option<Vec<String>>,
     tools: Option<Vec<Offered>>,
     stream: Option<bool>,
+    format: Option<Value>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -172,7 +178,12 @@ impl Request {
         let (body, begun, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
         let model = body.model;
         let tools = body.tools.unwrap_or_default().into_iter().map(offered);
+        let demands = Demands {
+            form: asked::ollama_form(body.format.as_ref())?,
+            ..Demands::default()
+        };
         let tools = asked::checked(tools.collect())?;
+        let terms = Terms { tools, demands };
         let images = validate_images(body.images.unwrap_or_default())?;
         let messages = match shape {
             Shape::Chat => body.messages.unwrap_or_default(),
@@ -188,7 +199,7 @@ impl Request {
                 NaviError::new(error.code, format!("messages[{number}]: {}", error.message))
             })?);
         }
-        with_ids(app, &begun, &mut said);
+        with_ids(app, who, &begun, &mut said);
         if shape == Shape::Generate {
             let system = body.system.filter(|text| !text.is_empty());
             said.extend(system.map(|text| plain(Role::System, text)));
@@ -204,8 +215,8 @@ impl Request {
             Wanted::Load
         } else {
             let streamed = body.stream.unwrap_or(true);
-            let asked = Asked::of(app, model.clone(), said, tools, streamed)?;
-            Wanted::Answer(asked)
+            let asked = Asked::of(app, model.clone(), said, terms, streamed)?;
+            Wanted::Answer(Box::new(asked))
         };
         Ok(Self {
             wanted,
@@ -253,11 +264,12 @@ impl Begun {
 
 /// Gives calls without ids those that we gave them, and to what came of them. What came of calls
 /// that were cut away before is left out.
-fn with_ids(app: &App, begun: &Begun, said: &mut Vec<asked::Said>) {
+fn with_ids(app: &App, who: Principal, begun: &Begun, said: &mut Vec<asked::Said>) {
     let mut open: VecDeque<CallId> = VecDeque::new();
     for (at, message) in said.iter_mut().enumerate() {
         if !message.calls.is_empty() {
-            let known = begun.calls.get(&at).map(|key| app.requests.find_calls(key));
+            let known = begun.calls.get(&at);
+            let known = known.map(|key| app.requests.find_calls(who.user, key));
             let known = known.unwrap_or_default();
             // Of two conversations that began alike, the first that still waits.
             let waits =
@@ -287,7 +299,9 @@ fn one(said: Said) -> Result<asked::Said, NaviError> {
         "tool" => Role::Tool,
         _ => return Err(invalid("role must be system, user, assistant or tool")),
     };
+    let text = said.content.unwrap_or_default();
     let images = validate_images(said.images.unwrap_or_default())?;
+    let (text, images, _) = asked::heard(role, text, images, Vec::new())?;
     let calls = said.tool_calls.unwrap_or_default();
     asked::check_names(calls.iter().map(|call| call.function.name.as_str()))?;
     let calls = calls.into_iter().filter(|_| role == Role::Assistant);
@@ -302,7 +316,7 @@ fn one(said: Said) -> Result<asked::Said, NaviError> {
             })
             .collect(),
         answers: said.tool_call_id.filter(|id| !id.is_empty()).map(CallId),
-        ..plain(role, said.content.unwrap_or_default())
+        ..plain(role, text)
     })
 }
 

@@ -9,11 +9,13 @@ use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::OfferedByProgram;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::doors::answer::SentFile;
-use crate::doors::asked::{self, Asked, invalid, no_parameters, sent_file};
+use crate::doors::asked::{
+    self, Asked, Written, image_data, invalid, lacking, no_parameters, sent_file, untaken,
+};
 use crate::http::App;
 use crate::http::body;
 use crate::http::error::ApiError;
@@ -39,8 +41,10 @@ pub(crate) struct ChatCompletionRequest {
     stream_options: Option<StreamOptions>,
     /// At most 512 KiB of names, descriptions and parameters together.
     tools: Option<Vec<Offered>>,
-    /// Counts where it is `none`.
+    /// Of `tools`: with `required`, or a function of them, the answer is a call.
     tool_choice: Option<Value>,
+    /// What the answer has to be where it is text; its schema has at most 64 KiB.
+    response_format: Option<Value>,
     /// Navi gives one answer.
     n: Option<u32>,
 }
@@ -77,6 +81,8 @@ enum Content {
 struct Part {
     r#type: String,
     text: Option<String>,
+    /// Of an answer that was none.
+    refusal: Option<String>,
     image_url: Option<ImageUrl>,
     file: Option<SaidFile>,
 }
@@ -147,13 +153,13 @@ impl Request {
             return Err(invalid("n must be 1: Navi gives one answer"));
         }
         let tools = body.tools.unwrap_or_default().into_iter().map(offered);
-        let mut tools = asked::checked(tools.collect::<Result<_, _>>()?)?;
-        if body.tool_choice == Some(json!("none")) {
-            tools.clear();
-        }
+        let tools = asked::checked(tools.collect::<Result<_, _>>()?)?;
+        let mut terms = asked::chosen(body.tool_choice.as_ref(), tools, Written::Nested)?;
+        let format = body.response_format.as_ref();
+        terms.demands.form = asked::form(format, Written::Nested)?;
         let streamed = body.stream.unwrap_or(false);
         Ok(Self {
-            asked: Asked::of(app, body.model, said, tools, streamed)?,
+            asked: Asked::of(app, body.model, said, terms, streamed)?,
             counts: (body.stream_options).is_some_and(|it| it.include_usage == Some(true)),
             hash,
         })
@@ -176,6 +182,7 @@ fn said(said: Said) -> Result<asked::Said, NaviError> {
         return Err(invalid("a result must have the tool_call_id of its call"));
     }
     let (text, images, files) = content(said.content)?;
+    let (text, images, files) = asked::heard(role, text, images, files)?;
     let images = validate_images(images)?;
     let calls = said.tool_calls.unwrap_or_default();
     asked::check_names(calls.iter().map(|call| call.function.name.as_str()))?;
@@ -208,30 +215,25 @@ fn content(content: Option<Content>) -> Result<(String, Vec<String>, Vec<SentFil
     };
     let (mut texts, mut images, mut files) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
-        if part.r#type == "file" {
-            let file = part.file.and_then(|it| Some((it.filename, it.file_data?)));
-            let (name, data) = file.ok_or_else(|| {
-                invalid("a file must come with its file_data; Navi keeps none by an id")
-            })?;
-            files.push(sent_file(name, &data)?);
-            continue;
-        }
-        match (part.r#type.as_str(), part.text, part.image_url) {
-            ("text" | "input_text" | "output_text", Some(text), _) => texts.push(text),
-            ("image_url", _, Some(ImageUrl { url })) if url.starts_with("data:") => {
-                images.push(url);
+        match part.r#type.as_str() {
+            "text" | "input_text" | "output_text" => {
+                texts.push(part.text.ok_or_else(|| lacking(&part.r#type, "text"))?);
             }
-            ("image_url", ..) => {
-                return Err(invalid(
-                    "image_url must be a data: URL with the image in base64; Navi fetches none",
-                ));
+            "refusal" => texts.push(part.refusal.ok_or_else(|| lacking("refusal", "refusal"))?),
+            "image_url" => {
+                let url = part
+                    .image_url
+                    .ok_or_else(|| lacking("image_url", "image_url"))?;
+                images.push(image_data(url.url)?);
             }
-            (kind, ..) => {
-                let kind: String = kind.chars().take(40).collect();
-                return Err(invalid(format!(
-                    "parts of the type {kind:?} cannot be taken; text, image_url and file can"
-                )));
+            "file" => {
+                let file = part.file.and_then(|it| Some((it.filename, it.file_data?)));
+                let (name, data) = file.ok_or_else(|| {
+                    invalid("a file must come with its file_data; Navi keeps none by an id")
+                })?;
+                files.push(sent_file(name, &data)?);
             }
+            kind => return Err(untaken(kind, "text, refusal, image_url and file")),
         }
     }
     Ok((texts.join("\n"), images, files))

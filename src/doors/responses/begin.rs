@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderMap;
+use navi_actors::domain::demands::Demands;
 use navi_actors::domain::permissions::Action;
 use navi_actors::domain::session::command::ApprovalAnswer;
 use navi_actors::protocol::command::Decision;
@@ -48,7 +49,8 @@ pub(super) async fn begin(
         .iter()
         .any(|it| matches!(it, Entry::Approval(_)))
     {
-        let gone_on = go_on(app, who, entries.into_iter().skip(first)).await?;
+        let turn = entries.into_iter().skip(first);
+        let gone_on = go_on(app, who, turn, request.terms.demands).await?;
         return Ok(Begun::Run(Box::new(gone_on)));
     }
     let (place, before) = place(app, who, headers, &request, turn > 0).await?;
@@ -67,10 +69,11 @@ pub(super) async fn begin(
     });
     let said = instructions.into_iter().chain(said).collect();
     let stores = request.stores;
-    let asked = Asked::of(app, request.model, said, request.tools, request.streamed)?;
+    let asked = Asked::of(app, request.model, said, request.terms, request.streamed)?;
     if asked.is_task_by(headers)? {
         let profile_id = asked.profile_id.clone();
-        let text = (app.engine).complete(who.user, profile_id.as_deref(), asked.into_chat());
+        let (form, chat) = (asked.form(), asked.into_chat());
+        let text = (app.engine).complete(who.user, profile_id.as_deref(), chat, form);
         return Ok(Begun::Text(text.await?));
     }
     let way = Way {
@@ -229,6 +232,7 @@ async fn go_on(
     app: &App,
     who: Principal,
     turn: impl Iterator<Item = Entry>,
+    demands: Demands,
 ) -> Result<Answer, NaviError> {
     who.grant.check(Action::GiveConsent)?;
     let (mut approvals, mut results): (Vec<Approval>, Vec<(CallId, String)>) = Default::default();
@@ -269,6 +273,7 @@ async fn go_on(
     let begin = Begin::Behind(waits);
     let place = (session, run);
     let joined = Answer::joined(app, who, place, Approvals::ByProgram, begin).await?;
+    engine.demand(run, demands);
     for Approval {
         id,
         approves,

@@ -14,7 +14,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::ids::{AskId, ResponseId};
 use crate::doors::answer::SentFile;
-use crate::doors::asked::{self, Said, invalid, no_parameters, sent_file};
+use crate::doors::asked::{
+    self, Said, Terms, Written, image_data, invalid, lacking, no_parameters, sent_file, untaken,
+};
 use crate::http::body;
 use crate::http::error::ApiError;
 
@@ -48,12 +50,23 @@ pub(crate) struct ResponseRequest {
     /// Those of the type `function` are taken; others are passed over.
     #[serde(default)]
     tools: Option<Vec<Offered>>,
-    /// `none` leaves `tools` out.
+    /// Of `tools`: with `required`, or a function of them, the answer is a call.
     #[serde(default)]
     tool_choice: Option<Value>,
+    #[serde(default)]
+    text: Option<TextWish>,
     /// Given back as it came.
     #[serde(default)]
     metadata: Option<Map<String, Value>>,
+}
+
+/// How the answer is written.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ResponseText")]
+struct TextWish {
+    /// What the answer has to be where it is text; its schema has at most 64 KiB.
+    #[serde(default)]
+    format: Option<Value>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -149,7 +162,10 @@ pub(super) struct Request {
     pub(super) stores: bool,
     pub(super) background: bool,
     pub(super) streamed: bool,
-    pub(super) tools: Vec<OfferedByProgram>,
+    pub(super) terms: Terms,
+    /// As they were sent, to be given back.
+    pub(super) tool_choice: Value,
+    pub(super) format: Value,
     pub(super) metadata: Map<String, Value>,
     /// SHA-256 of its bytes.
     pub(super) hash: [u8; 32],
@@ -200,13 +216,12 @@ impl Request {
         if background && stores == Some(false) {
             return Err(invalid("background goes with store alone"));
         }
-        let is_without = body.tool_choice == Some(json!("none"));
         let tools = body.tools.unwrap_or_default().into_iter();
         let tools = tools.filter(|tool| tool.r#type == "function");
-        let mut tools = asked::checked(tools.map(offered).collect::<Result<_, _>>()?)?;
-        if is_without {
-            tools.clear();
-        }
+        let tools = asked::checked(tools.map(offered).collect::<Result<_, _>>()?)?;
+        let format = body.text.and_then(|text| text.format);
+        let mut terms = asked::chosen(body.tool_choice.as_ref(), tools, Written::Flat)?;
+        terms.demands.form = asked::form(format.as_ref(), Written::Flat)?;
         Ok(Self {
             model: body.model,
             instructions: body.instructions,
@@ -216,7 +231,9 @@ impl Request {
             stores: stores.unwrap_or(true),
             background,
             streamed: body.stream.unwrap_or(false),
-            tools,
+            terms,
+            tool_choice: body.tool_choice.unwrap_or_else(|| json!("auto")),
+            format: format.unwrap_or_else(|| json!({"type": "text"})),
             metadata: body.metadata.unwrap_or_default(),
             hash,
         })
@@ -269,6 +286,7 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
                 }
             };
             let (text, images, files) = content(item.content)?;
+            let (text, images, files) = asked::heard(role, text, images, files)?;
             let images = validate_images(images)?;
             Entry::Said(Said {
                 images,
@@ -290,7 +308,8 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
             })
         }
         Some("function_call_output") => {
-            let (text, ..) = content(item.output)?;
+            let (text, images, files) = content(item.output)?;
+            let (text, ..) = asked::heard(Role::Tool, text, images, files)?;
             Entry::Said(Said {
                 answers: Some(CallId(item.call_id.ok_or_else(|| missing("call_id"))?)),
                 ..said(Role::Tool, text)
@@ -328,32 +347,28 @@ fn content(content: Option<Content>) -> Result<(String, Vec<String>, Vec<SentFil
     };
     let (mut texts, mut images, mut files) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
-        if part.r#type == "input_file" {
-            let data = part.file_data.ok_or_else(|| {
-                invalid("a file must come with its file_data; Navi keeps none by an id, and fetches none")
-            })?;
-            files.push(sent_file(part.filename, &data)?);
-            continue;
-        }
-        match (
-            part.r#type.as_str(),
-            part.text.or(part.refusal),
-            part.image_url,
-        ) {
-            ("input_text" | "output_text" | "text" | "refusal", Some(text), _) => {
-                texts.push(text);
+        match part.r#type.as_str() {
+            "input_text" | "output_text" | "text" => {
+                texts.push(part.text.ok_or_else(|| lacking(&part.r#type, "text"))?);
             }
-            ("input_image", _, Some(url)) if url.starts_with("data:") => images.push(url),
-            ("input_image", ..) => {
-                return Err(invalid(
-                    "image_url must be a data: URL with the image in base64; Navi fetches none",
+            "refusal" => texts.push(part.refusal.ok_or_else(|| lacking("refusal", "refusal"))?),
+            "input_image" => {
+                let url = part
+                    .image_url
+                    .ok_or_else(|| lacking("input_image", "image_url"))?;
+                images.push(image_data(url)?);
+            }
+            "input_file" => {
+                let data = part.file_data.ok_or_else(|| {
+                    invalid("a file must come with its file_data; Navi keeps none by an id, and fetches none")
+                })?;
+                files.push(sent_file(part.filename, &data)?);
+            }
+            kind => {
+                return Err(untaken(
+                    kind,
+                    "input_text, output_text, refusal, input_image and input_file",
                 ));
-            }
-            (kind, ..) => {
-                let kind: String = kind.chars().take(40).collect();
-                return Err(invalid(format!(
-                    "parts of the type {kind:?} cannot be taken; input_text, output_text, input_image and input_file can"
-                )));
             }
         }
     }

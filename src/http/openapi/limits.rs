@@ -23,6 +23,7 @@ use navi_actors::protocol::limits::{FILES_MB, RUNS, SESSIONS, TABS, TOKENS_A_DAY
 use serde_json::{Value, json};
 
 use super::characters::{CONTROL, HIDDEN, MOVING, SPACE, UNSEEN};
+use super::demanded;
 use crate::access::passkeys::MAX_NAME_CHARS as MAX_PASSKEY_NAME_CHARS;
 use crate::access::{
     MAX_INVITATION_DAYS, MAX_PASSWORD_CHARS, MAX_TOKEN_DAYS, MAX_TOKEN_NAME_CHARS,
@@ -75,7 +76,8 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
             json!({"maxItems": MAX_FILES, "uniqueItems": true}),
         ),
         ("PlainInput/client_id", client_id.clone()),
-        ("LentTools/client_id", client_id),
+        ("LentTools/client_id", client_id.clone()),
+        ("LentTools/lender", client_id),
         ("LentTools/tools", tools.clone()),
         ("OfferedByProgram/name", tool.clone()),
         ("OfferedByProgram/parameters", json!({"type": "object"})),
@@ -153,7 +155,19 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("AccountChangeRequest/name", line(names::MAX_CHARS, UNSEEN)),
         ("AccountChangeRequest/password", password),
         ("ChatCompletionRequest/messages", json!({"minItems": 1})),
+        (
+            "ChatCompletionRequest",
+            demanded::with_tools(&json!({"minItems": 1})),
+        ),
         ("ChatCompletionRequest/n", json!({"enum": [1, null]})),
+        (
+            "ChatCompletionRequest/tool_choice",
+            demanded::nested_choice(&tool),
+        ),
+        (
+            "ChatCompletionRequest/response_format",
+            demanded::nested_format(&tool),
+        ),
         ("ChatCompletionRequest/tools", tools.clone()),
         (
             "ChatCompletionTool",
@@ -175,6 +189,8 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("ChatCompletionCalled/name", call_name.clone()),
         ("ResponseRequest", goings_on()),
         ("ResponseRequest/tools", tools.clone()),
+        ("ResponseRequest/tool_choice", demanded::flat_choice(&tool)),
+        ("ResponseText/format", demanded::flat_format(&tool)),
         (
             "ResponseRequest/previous_response_id",
             json!({"pattern": "^resp_[0-9a-f]{64}_[0-9]{1,9}$"}),
@@ -182,9 +198,18 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("ResponseInputItem", item(&call_name)),
         ("ResponseInputPart", response_part()),
         ("ResponseTool", response_tool(&tool)),
+        ("OllamaChatRequest/format", demanded::ollama_format()),
+        ("OllamaGenerateRequest/format", demanded::ollama_format()),
         ("OllamaChatRequest/tools", tools.clone()),
         ("OllamaGenerateRequest/tools", tools),
         ("OllamaGenerateRequest/images", images.clone()),
+        (
+            "OllamaMessage",
+            json!({"anyOf": [
+                {"properties": {"role": {"not": {"const": "system"}}}},
+                {"properties": {"images": {"maxItems": 0}}},
+            ]}),
+        ),
         ("OllamaMessage/images", images),
         ("OllamaGenerateRequest/images/items", image.clone()),
         (
@@ -285,12 +310,15 @@ fn roles() -> Value {
     ]})
 }
 
-/// A result names its call.
+/// A result names its call, and a system message is text.
 fn answers() -> Value {
-    json!({"anyOf": [
-        {"properties": {"role": {"enum": ["system", "developer", "user", "assistant"]}}},
-        {"properties": {"tool_call_id": {"type": "string"}}, "required": ["tool_call_id"]},
-    ]})
+    json!({
+        "anyOf": [
+            {"properties": {"role": {"enum": ["system", "developer", "user", "assistant"]}}},
+            {"properties": {"tool_call_id": {"type": "string"}}, "required": ["tool_call_id"]},
+        ],
+        "not": demanded::system_is_text(&["image_url", "file"]),
+    })
 }
 
 /// A part of a message: its text, or an image or a file that stands in it.
@@ -302,6 +330,10 @@ fn part() -> Value {
         {
             "properties": {"type": {"enum": ["text", "input_text", "output_text"]}, "text": {"type": "string"}},
             "required": ["text"],
+        },
+        {
+            "properties": {"type": {"const": "refusal"}, "refusal": {"type": "string"}},
+            "required": ["refusal"],
         },
         {
             "properties": {
@@ -326,7 +358,7 @@ fn file() -> Value {
 }
 
 /// Where a response is: behind another one, or in a conversation; in the background only where it
-/// is kept.
+/// is kept. Where a call is demanded, there is a tool.
 fn goings_on() -> Value {
     json!({"allOf": [
         {"not": {
@@ -340,6 +372,10 @@ fn goings_on() -> Value {
             "properties": {"background": {"const": true}, "store": {"const": false}},
             "required": ["background", "store"],
         }},
+        demanded::with_tools(&json!({"contains": {
+            "properties": {"type": {"const": "function"}},
+            "required": ["type"],
+        }})),
     ]})
 }
 
@@ -358,6 +394,7 @@ fn item(name: &Value) -> Value {
         json!({"properties": properties, "required": required})
     };
     let roles = json!({"enum": ["user", "assistant", "system", "developer"]});
+    let system = demanded::system_is_text(&["input_image", "input_file"]);
     let text = json!({"type": "string"});
     let mut called = name.clone();
     called["type"] = json!("string");
@@ -379,7 +416,7 @@ fn item(name: &Value) -> Value {
             &["type", "id"],
         ),
         {"properties": {"type": {"type": "string", "not": {"enum": named}}}, "required": ["type"]},
-    ]})
+    ], "not": system})
 }
 
 /// A part of an item: its text, an image or a file.

@@ -50,6 +50,7 @@ impl Refusal {
             message: self.error.message.clone(),
             recoverable: true,
             code: self.error.code,
+            phrase: self.error.phrase.as_deref().cloned(),
             client_id: self.client_id.clone(),
         };
         for_one_tab(None, error)
@@ -226,7 +227,7 @@ mod tests {
     #[test]
     fn good_frames_pass() {
         let stop = parse("{\"type\":\"stop\",\"client_id\":\"c2\"}").unwrap();
-        assert_eq!(stop.frame, ClientFrame::Stop {});
+        assert_eq!(stop.frame, ClientFrame::Stop { hold: false });
         assert_eq!(stop.client_id.as_deref(), Some("c2"));
         let edit =
             parse("{\"type\":\"edit_plan\",\"edit\":\"hold\",\"id\":4,\"client_id\":\"c3\"}");

@@ -200,13 +200,13 @@ impl TabActor {
             return;
         }
         if let Some(Ok(Parsed {
-            frame: ClientFrame::Stop {},
+            frame: ClientFrame::Stop { hold },
             ..
         })) = parsed
             && self.grant.check(Action::Converse).is_ok()
         {
             let (engine, user) = (self.app.engine.clone(), self.user);
-            let stop = async move { engine.stop(user, session).await };
+            let stop = async move { engine.stop_run(user, session, hold).await };
             // Told when its turn comes; this one only makes it early.
             ctx.spawn(stop.into_actor(self).map(|_, _, _| ()));
         }
@@ -298,7 +298,10 @@ async fn handle(
             let accepted = engine.send(user, session, input).await;
             accepted.map(|accepted| again(accepted, client_id.clone(), content))
         }
-        ClientFrame::Stop {} => engine.stop(user, session).await.map(|_| None),
+        ClientFrame::Stop { hold } => {
+            let stopped = engine.stop_run(user, session, hold).await;
+            stopped.map(|_| None)
+        }
         ClientFrame::Continue {} => engine.continue_run(user, session).await.map(|_| None),
         ClientFrame::Withdraw { message_id } => engine
             .withdraw(user, session, message_id)

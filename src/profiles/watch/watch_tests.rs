@@ -75,7 +75,7 @@ async fn a_folder_that_comes_later_is_seen_and_so_is_each_change_in_it() {
     let folder = house.dir.path().join("profiles");
     fs::rename(folder.join(".own.toml.new"), folder.join("own.toml")).unwrap();
     let set = told.prompt("Two.").await;
-    assert_eq!(set.warnings, Vec::<String>::new());
+    assert_eq!(set.warnings, []);
     house.remove("profiles/own.toml");
     told.until(|set| own(set).is_none()).await;
 }
@@ -107,7 +107,7 @@ async fn a_personas_file_is_watched_where_it_is() {
     let mut told = watched(&house, &CancellationToken::new());
     house.write("who/persona.txt", "Be a cat.");
     let set = told.until(|set| set.persona == "Be a cat.").await;
-    assert_eq!(set.warnings, Vec::<String>::new());
+    assert_eq!(set.warnings, []);
     house.write("who/persona.txt", "Be a dog.");
     told.until(|set| set.persona == "Be a dog.").await;
 }

@@ -45,7 +45,8 @@ export async function logIn(browser, navi, { newcomer = false, expected = null, 
       console.error(`content security policy: ${event.violatedDirective} blocked ${event.blockedURI}`);
     });
   });
-  if (!newcomer) await context.addInitScript(() => { if (location.protocol.startsWith('http')) localStorage.setItem('navi.first_steps', 'done'); });
+  // A frame without an origin has no storage.
+  if (!newcomer) await context.addInitScript(() => { if (location.protocol.startsWith('http') && origin !== 'null') localStorage.setItem('navi.first_steps', 'done'); });
   context.on('weberror', (error) => faults.push(`uncaught: ${error.error().stack ?? error.error()}`));
   context.on('console', (message) => {
     if (message.type() === 'error' && !isTheTestsDoing(message.text()) && !expected?.test(message.text())) faults.push(message.text());
@@ -145,21 +146,23 @@ export class Tab {
 
   /** Opens what is folded: work, every subagent, the summary, the list of steps. */
   async unfold() {
-    for (const testId of ['work', 'subagent-toggle', 'compression-toggle']) {
+    // What a subagent did has work to unfold, too.
+    for (const testId of ['subagent-toggle', 'work', 'compression-toggle']) {
       for (const toggle of await this.page.getByTestId(testId).all()) {
         if ((await toggle.getAttribute('aria-expanded')) === 'false') await toggle.click();
       }
+      await this.page.getByTestId('subagent-loading').first().waitFor({ state: 'detached' });
     }
     const todo = this.todo.locator('button[aria-expanded="false"]');
     if ((await todo.count()) > 0) await todo.click();
-    await this.page.getByTestId('subagent-loading').first().waitFor({ state: 'detached' });
     await this.page.getByTestId('compression-divider').getByRole('status').first().waitFor({ state: 'detached' });
   }
 
   /**
    * All of the conversation as a screen reader reads it, and what scripts tell by: steps,
    * subagents, calls and dividers with their states. Times are left out: to those who watch,
-   * an answer is as old as its first word, to those who come later as its last.
+   * an answer is as old as its first word, to those who come later as its last. How quick it came is
+   * told only where the pointer is.
    */
   async look() {
     const conversation = this.page.getByTestId('conversation');
@@ -167,7 +170,7 @@ export class Tab {
     const marks = await this.page
       .locator('[data-testid="message"], [data-testid="plan-step"], [data-testid="subagent"], [data-testid="tool-card"], [data-testid$="-divider"]')
       .evaluateAll((elements) => elements.map(({ dataset }) => ({ ...dataset })));
-    return { marks, text: text.replace(/\btime: .*/g, 'time').replace(/\b\d+(\.\d+)? (ms|s)\b/g, 'TIME').replace(/Thought for TIME/g, 'Reasoning').split('\n') };
+    return { marks, text: text.replace(/^ *- text: · .*first word after .*\n/gm, '').replace(/\btime: .*/g, 'time').replace(/\b\d+(\.\d+)? (ms|s)\b/g, 'TIME').replace(/Thought for TIME/g, 'Reasoning').split('\n') };
   }
 
   /** Waits until the whole of it looks as expected: pieces are drawn one after the other. */

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::chat::ChatRequest;
+use crate::protocol::chat::{ChatRequest, ReplyForm};
 use crate::protocol::context::ContextParts;
 use crate::protocol::message::{Message, MessageState, Role};
 use crate::protocol::offered::OfferedTools;
@@ -26,6 +26,7 @@ use crate::protocol::plan::Plan;
 use crate::protocol::profile::Profile;
 use crate::protocol::status::ModelInfo;
 
+use super::demands::Demands;
 use super::files::FileViews;
 use super::guards::budget;
 use super::history::ContextState;
@@ -105,6 +106,8 @@ pub struct Offer {
     pub room: Option<u32>,
     pub think: bool,
     pub kind: RunKind,
+    /// Of the program that asks.
+    pub demands: Demands,
 }
 
 /// A request, and what had to be done to it so that it fits its window.
@@ -144,6 +147,9 @@ pub struct CallOptions {
     /// place of the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<u32>,
+    /// What the reply has to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<ReplyForm>,
 }
 
 /// What a call of this profile's and this model's stands in.
@@ -161,21 +167,39 @@ pub fn call_setup(profile: &Profile, persona: &str, model: &ModelInfo, offer: Of
         |name| names.contains(name),
         |name| offered.iter().any(|tool| tool.name == name),
     );
+    let demands = offer.demands;
+    let prompts = [offer.prompts].into_iter().chain(demands.prompt());
+    let prompts: Vec<String> = prompts.filter(|it| !it.is_empty()).collect();
+    let tools = match offer.tool_use {
+        ToolUse::Offered => offered,
+        ToolUse::Withheld | ToolUse::Formed => OfferedTools::default(),
+        ToolUse::Demanded => {
+            let demanded = offered.iter().filter(|it| demands.calls.contains(&it.name));
+            demanded.cloned().collect::<Vec<_>>().into()
+        }
+    };
     CallSetup {
-        system: system_message(persona, &prompt, &added(profile, &offer.prompts)),
-        tools: match offer.tool_use {
-            ToolUse::Offered => offered,
-            ToolUse::Withheld => OfferedTools::default(),
-        },
+        system: system_message(persona, &prompt, &added(profile, &prompts.join("\n\n"))),
         notes: offer.notes,
         options: CallOptions {
             model: model.name.clone(),
             temperature: profile.temperature,
-            think: offer.think && profile.flags.think_enabled && model.thinking != Some(false),
+            think: offer.tool_use != ToolUse::Formed
+                && offer.think
+                && profile.flags.think_enabled
+                && model.thinking != Some(false),
             window: window(model, offer.context_window),
             sees_images: model.vision != Some(false),
             room: offer.room,
+            form: match offer.tool_use {
+                // Beside tools a form would forbid their calls.
+                ToolUse::Offered => demands.form.filter(|_| tools.is_empty()),
+                ToolUse::Formed => demands.form,
+                ToolUse::Demanded => Some(ReplyForm::Call),
+                ToolUse::Withheld => None,
+            },
         },
+        tools,
     }
 }
 
@@ -198,6 +222,7 @@ impl CallSetup {
                 context_window: options.window,
                 max_output_tokens: None,
                 streamed: true,
+                form: options.form.clone(),
             },
             left_out_turns: fitted.left_out_turns,
             shortened_results: fitted.shortened_results,

@@ -90,6 +90,7 @@ pub(super) fn offer(kind: RunKind) -> Offer {
         room: None,
         think: true,
         kind,
+        demands: Demands::default(),
     }
 }
 

@@ -39,6 +39,7 @@ fn frame(window: u32, sees_images: bool) -> CallSetup {
             window,
             sees_images,
             room: None,
+            form: None,
         },
     }
 }
@@ -180,6 +181,7 @@ fn a_question_comes_out_message_by_message() {
         context_window: 4096,
         max_output_tokens: Some(600),
         streamed: false,
+        form: None,
     };
     let prompt = Recipe::of_question(&sent).unwrap();
     assert_eq!(prompt.parts.len(), 3);

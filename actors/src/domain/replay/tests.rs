@@ -66,6 +66,7 @@ fn recorded(
             context_window: 4096,
             max_output_tokens: None,
             streamed: true,
+            form: None,
         },
         exact: true,
         reply: CallReply {

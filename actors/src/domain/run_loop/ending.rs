@@ -31,7 +31,8 @@ impl RunLoop {
         let mut records = Vec::new();
         match &mut self.phase {
             Phase::Ended(_) => {}
-            Phase::Planning(_) | Phase::Model(ToolUse::Offered) => {
+            Phase::Planning(_)
+            | Phase::Model(ToolUse::Offered | ToolUse::Demanded | ToolUse::Formed) => {
                 if let Some(partial) = partial {
                     records = self.keep_partial(partial, MessageState::Interrupted, now);
                 }
@@ -80,10 +81,7 @@ impl RunLoop {
         let (event, end) = match cut {
             Cut::Stopped => (Event::StreamStopped {}, RunEnd::Stopped),
             Cut::Interrupted { reason } => (
-                Event::RunInterrupted {
-                    reason: reason.clone(),
-                    can_continue: true,
-                },
+                Event::interrupted(reason),
                 RunEnd::Interrupted {
                     reason: reason.clone(),
                 },
@@ -172,6 +170,7 @@ pub fn failed(error: &NaviError) -> Event {
         message: error.message.clone(),
         recoverable: false,
         code: error.code,
+        phrase: error.phrase.as_deref().cloned(),
         client_id: None,
     }
 }

@@ -16,8 +16,8 @@ pub use call_end::{NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, Unfinished, call_ende
 pub use calls::{Asked, Since};
 pub use ending::{ended_unbegun, failed};
 pub use steps::{
-    CallBook, CallPlan, CallResult, Cut, ModelReply, PlannedCall, Record, RunEnd, RunSummary, Step,
-    ToolUse,
+    CallBook, CallPlan, CallResult, Cut, EndReason, ModelReply, PlannedCall, Record, RunEnd,
+    RunSummary, Step, ToolUse,
 };
 
 use chrono::{DateTime, Utc};
@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use self::calls::OpenCalls;
 use super::consent::Asking;
+use super::demands::Demands;
 use super::guards::{Guards, Iteration, Progress};
 use super::plan_edit;
 use super::planning::{self, Planned, Planner, PlanningReply, Task, ToolSteps};
@@ -100,6 +101,12 @@ pub struct RunLoop {
     /// See [`RunStart::edits_since`].
     #[serde(default)]
     edits_since: Option<DateTime<Utc>>,
+    /// Of the program that asks.
+    #[serde(default)]
+    demands: Demands,
+    /// The answer that missed them and was not told.
+    #[serde(default)]
+    draft: String,
     phase: Phase,
     /// It was left in the store at a safe point, to go on when the service is back.
     #[serde(default)]
@@ -145,6 +152,8 @@ impl RunLoop {
             todo: Vec::new(),
             steps: start.steps,
             edits_since: start.edits_since,
+            demands: Demands::default(),
+            draft: String::new(),
             phase,
             parked: false,
         }
@@ -278,6 +287,17 @@ impl RunLoop {
         }
     }
 
+    /// What the program that asks demands of the answer from here on.
+    pub fn demand(&mut self, demands: Demands) {
+        self.demands = demands;
+    }
+
+    /// What the program that asks demands of the answer.
+    #[must_use]
+    pub fn demands(&self) -> &Demands {
+        &self.demands
+    }
+
     /// The user said more while the run goes: that is part of what is wanted.
     pub fn on_steered(&mut self, text: &str) {
         self.goal.push_str("\n\nThen the user added: ");
@@ -287,10 +307,13 @@ impl RunLoop {
     /// What the model is told at the end of the next call, and only there.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        if self.phase == Phase::Model(ToolUse::Withheld) {
-            return vec![LIMIT.to_owned()];
+        match self.phase {
+            Phase::Model(ToolUse::Withheld) => return vec![LIMIT.to_owned()],
+            Phase::Model(ToolUse::Demanded) => return vec![self.demands.note_of_call(&self.draft)],
+            Phase::Model(ToolUse::Formed) => return vec![Demands::note_of_form(&self.draft)],
+            _ => {}
         }
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = self.demands.note().into_iter().collect();
         if self.fresh_plan {
             notes.push(CARRY_OUT.to_owned());
         }
@@ -318,6 +341,9 @@ impl RunLoop {
         for planned in group {
             // A call that is refused carries nothing out.
             if let CallPlan::Run { .. } = planned.plan {
+                if self.demands.calls.contains(&planned.call.name) {
+                    self.demands.calls.clear();
+                }
                 records.extend(self.steps.begin(&planned.call).map(Record::Mark));
             }
         }

@@ -6,6 +6,7 @@ use super::calls::OpenCalls;
 use super::ending::LIMIT_TEXT;
 use super::unfinished::is_unfinished;
 use super::{CallBook, CallPlan, ModelReply, Phase, PlannedCall, Record, RunEnd, RunLoop, ToolUse};
+use crate::domain::demands::Missed;
 use crate::domain::leaked_calls;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
@@ -29,20 +30,25 @@ impl RunLoop {
         self.unfinished = false;
         let mut records = self.count(&reply);
         match tools {
-            // It was asked to say how things stand; calls made all the same are not run.
-            ToolUse::Withheld => reply.calls.clear(),
-            ToolUse::Offered => self.take_leaked(&mut reply, book),
+            // It was asked for text; calls made all the same are not run.
+            ToolUse::Withheld | ToolUse::Formed => reply.calls.clear(),
+            ToolUse::Offered | ToolUse::Demanded => self.take_leaked(&mut reply, book),
         }
         if reply.says_nothing() {
             return self.on_silence(tools, reply.cut, records, now);
         }
         if reply.calls.is_empty() {
-            if tools == ToolUse::Offered && is_unfinished(&reply.text, |tool| book.is_known(tool)) {
+            if let Some(missed) = self.missed(&reply, book) {
+                return self.on_missed(missed, tools, reply, records);
+            }
+            let is_free = tools == ToolUse::Offered && self.demands.is_empty();
+            if is_free && is_unfinished(&reply.text, |tool| book.is_known(tool)) {
                 return self.on_unfinished(reply, records, now);
             }
-            let end = match tools {
-                ToolUse::Offered if !reply.cut => RunEnd::Answered,
-                ToolUse::Offered | ToolUse::Withheld => RunEnd::Limited,
+            let end = if reply.cut || tools == ToolUse::Withheld {
+                RunEnd::Limited
+            } else {
+                RunEnd::Answered
             };
             if reply.cut {
                 records.push(self.notice("reply_cut", PhraseCode::ReplyCut));
@@ -50,7 +56,66 @@ impl RunLoop {
             self.conclude(reply, end, now, &mut records);
             return records;
         }
+        if self.demands.form.is_some() {
+            // Words beside the calls would stand in an answer that is JSON alone.
+            reply.text.clear();
+        }
         self.open_calls(reply, book, now, &mut records);
+        records
+    }
+
+    /// Whether the text of a reply is told only once it is whole: it may miss what is demanded.
+    #[must_use]
+    pub fn holds_text(&self) -> bool {
+        match self.phase {
+            Phase::Model(ToolUse::Offered) => !self.demands.is_empty(),
+            Phase::Model(tools) => tools == ToolUse::Demanded,
+            Phase::Planning(_) | Phase::Tools(_) | Phase::Ended(_) => false,
+        }
+    }
+
+    /// Whether what was held of a reply is told, now that it is whole.
+    #[must_use]
+    pub fn tells_text(&self, reply: &ModelReply, book: &impl CallBook) -> bool {
+        if reply.calls.is_empty() {
+            self.missed(reply, book).is_none()
+        } else {
+            self.demands.form.is_none()
+        }
+    }
+
+    /// What a reply without calls misses of what the program demands.
+    fn missed(&self, reply: &ModelReply, book: &impl CallBook) -> Option<Missed> {
+        if self.phase == Phase::Model(ToolUse::Withheld) || !reply.calls.is_empty() {
+            return None;
+        }
+        if !self.demands.calls.is_empty() {
+            return Some(Missed::Call);
+        }
+        // What a limit cut off is told as such.
+        let form = self.demands.form.as_ref().filter(|_| !reply.cut)?;
+        book.fits(form, &reply.text).err().map(Missed::Form)
+    }
+
+    /// Nobody is told what was said, and the model is asked once more, so that it can do nothing but
+    /// what is demanded.
+    fn on_missed(
+        &mut self,
+        missed: Missed,
+        tools: ToolUse,
+        reply: ModelReply,
+        mut records: Vec<Record>,
+    ) -> Vec<Record> {
+        let next = match &missed {
+            Missed::Call => ToolUse::Demanded,
+            Missed::Form(_) => ToolUse::Formed,
+        };
+        if tools == next {
+            self.fail(self.demands.failure(missed), &mut records);
+            return records;
+        }
+        self.draft = reply.text;
+        self.phase = Phase::Model(next);
         records
     }
 
@@ -83,11 +148,12 @@ impl RunLoop {
             return records;
         }
         let problem = if cut {
-            "the model used up its tokens before it said anything, twice; give it a larger window (OLLAMA_NUM_CTX), or turn reasoning off"
+            PhraseCode::TokensUsedUp
         } else {
-            "the model answered nothing, twice; try again, or choose another model"
+            PhraseCode::NothingTwice
         };
-        self.fail(NaviError::new(ErrorCode::EmptyReply, problem), &mut records);
+        let error = NaviError::said(ErrorCode::EmptyReply, problem);
+        self.fail(error, &mut records);
         records
     }
 

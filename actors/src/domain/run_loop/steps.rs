@@ -9,12 +9,13 @@ use crate::domain::model_calls::ModelCall;
 use crate::domain::planning::Planner;
 use crate::domain::todo::StepMark;
 use crate::protocol::approval::ConsentEntry;
-use crate::protocol::chat::{RequestedCall, Usage};
+use crate::protocol::chat::{ReplyForm, RequestedCall, Usage};
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
 use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::{MessageId, RunId};
 use crate::protocol::message::{Message, MessageState, ToolCall, ToolOutcome};
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::plan::Plan;
 use crate::protocol::session::RunState;
 use crate::protocol::tool::Effect;
@@ -24,7 +25,7 @@ use crate::protocol::tool::Effect;
 pub enum Step {
     /// Ask the model for a part of the plan: no tools, no reasoning, not streamed.
     Plan(Planner),
-    /// Call the model. Without tools where the run is at its limit and must say how things stand.
+    /// Call the model, with the tools that it may call then.
     CallModel { tools: ToolUse },
     /// Run these calls, side by side where there are several.
     RunTools(Vec<PlannedCall>),
@@ -32,12 +33,17 @@ pub enum Step {
     Finish(RunEnd),
 }
 
-/// Whether the model may call tools this time.
+/// Which tools the model may call this time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolUse {
     #[default]
     Offered,
+    /// None: the run is at its limit and must say how things stand.
     Withheld,
+    /// Those of which the program that asks demands a call: it must make one.
+    Demanded,
+    /// None: it must answer in the form that the program demands.
+    Formed,
 }
 
 /// How a run ended.
@@ -68,13 +74,27 @@ impl RunEnd {
 
     /// Why it ended so, where that is not plain from the state.
     #[must_use]
-    pub fn reason(&self) -> Option<String> {
+    pub fn reason(&self) -> Option<EndReason> {
         match self {
             Self::Answered | Self::Limited | Self::Stopped => None,
-            Self::Failed(error) => Some(error.message.clone()),
-            Self::Interrupted { reason } => Some(reason.clone()),
+            Self::Failed(error) => Some(EndReason {
+                text: error.message.clone(),
+                phrase: error.phrase.as_deref().cloned(),
+            }),
+            Self::Interrupted { reason } => Some(EndReason {
+                text: reason.clone(),
+                phrase: PhraseCode::saying(reason).map(Phrase::from),
+            }),
         }
     }
+}
+
+/// Why a run failed or was interrupted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndReason {
+    pub text: String,
+    /// The same as a code, where it is Navi's own words.
+    pub phrase: Option<Phrase>,
 }
 
 /// Why a run is cut off.
@@ -93,6 +113,12 @@ pub trait CallBook {
 
     /// What is to become of a call.
     fn plan(&mut self, call: &ToolCall) -> CallPlan;
+
+    /// Whether a text has the form that is demanded of it.
+    ///
+    /// # Errors
+    /// Why not.
+    fn fits(&self, form: &ReplyForm, text: &str) -> Result<(), String>;
 }
 
 /// A call after the registry looked at it.

@@ -14,7 +14,8 @@ use super::transition::{Answered, Effect, Refused, Reply, ReplyTo};
 use super::write::{ConsentRow, NewRule, Write};
 use crate::domain::consent::{Answer, Asking};
 use crate::protocol::approval::{
-    ConsentEntry, ConsentMode, ConsentRule, DecidedBy, Permission, PermittedBy, Resolution,
+    ConsentEntry, ConsentMode, ConsentRule, DecidedBy, EntryPhrases, Permission, PermittedBy,
+    Resolution,
 };
 use crate::protocol::command::Decision;
 use crate::protocol::error::ErrorCode;
@@ -192,6 +193,10 @@ impl Session {
                 decision: decision.permission(),
                 by: PermittedBy::from(by),
                 rule: None,
+                phrases: pending.request.phrases.map(|phrases| EntryPhrases {
+                    summary: phrases.summary,
+                    rule: None,
+                }),
                 note: answer.note.clone(),
                 author: author.clone(),
             },
@@ -242,6 +247,7 @@ fn rule_of(
             id: RuleId::new(),
             tool: asking.pending.tool.clone(),
             words: asking.pending.request.always.clone()?,
+            phrase: asking.pending.request.phrases.as_ref()?.always.clone(),
             decision,
             created_at: at,
         },

@@ -29,7 +29,10 @@ pub enum Command {
         content: String,
         author: Option<PersonRef>,
     },
-    Stop,
+    Stop {
+        /// What waits is not begun by it.
+        hold: bool,
+    },
     StopChild(RunId),
     Continue,
     /// What became of a call whose outcome a crash left unknown. The first word counts.

@@ -90,6 +90,8 @@ pub struct Session {
     /// Who waits for the end of the foreground run.
     plain: Vec<ReplyTo>,
     closing: Option<Closing>,
+    /// A stop held back what waits.
+    is_held: bool,
     /// The window of the model that the last run used, in tokens.
     window: Option<u32>,
     /// The summary that is under way.
@@ -110,6 +112,7 @@ impl Session {
         let session = Self {
             id,
             policy,
+            is_held: state.is_held(),
             ahead: state.clone(),
             answers: Answers::default(),
             awaiting: HashMap::new(),
@@ -188,10 +191,13 @@ impl Session {
                 content,
                 author,
             } => self.change_queue(message_id, Some((content, author)), to)?,
-            Command::Stop => self.stop(to),
+            Command::Stop { hold } => self.stop(hold, to),
             Command::StopChild(run_id) => self.stop_child(run_id, to),
             Command::Continue => {
-                let run_id = self.go_on(Vec::new(), now)?;
+                let run_id = match self.release_queue(now) {
+                    Some(run_id) => run_id,
+                    None => self.go_on(Vec::new(), now)?,
+                };
                 self.bring_back();
                 self.reply(to, Reply::Continued(run_id));
             }

@@ -14,6 +14,7 @@ use crate::domain::run_loop::{Record, RunEnd, RunLoop, Since};
 use crate::protocol::command::PlainConsent;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ApprovalId, CallId, Origin, RunId};
+use crate::protocol::phrase::PhraseCode;
 use crate::protocol::session::RunState;
 
 /// A turn that was cut off more often than this is not resumed unasked: it may be what brings
@@ -89,7 +90,7 @@ impl Session {
                 Some((run_loop, first_seq)) => self.wait_on(&found.run, run_loop, first_seq, now),
                 None => {
                     let end = RunEnd::Interrupted {
-                        reason: "Navi went down while this ran".to_owned(),
+                        reason: PhraseCode::RunWentDown.english().to_owned(),
                     };
                     self.close_dead_run(run_id, &found.unfinished, reads, end, now);
                     if found.interruptions < RESUMES {

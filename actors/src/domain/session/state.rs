@@ -13,6 +13,7 @@ use super::write::Write;
 use crate::domain::consent::Asking;
 use crate::domain::history::{self, Branch, ContextState, Segment};
 use crate::domain::recovery;
+use crate::domain::run_loop::EndReason;
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin, RunId};
@@ -45,7 +46,7 @@ pub struct LastRun {
     pub model: String,
     pub started_at: DateTime<Utc>,
     /// Why it failed or was interrupted.
-    pub reason: Option<String>,
+    pub reason: Option<EndReason>,
 }
 
 /// A child run that goes.
@@ -233,7 +234,14 @@ impl State {
             .map_or(&WHOLE, |branch| &branch.context)
     }
 
-    /// Whether `continue` would do something: the last run has more to do, and is what is shown.
+    /// Whether a stop held back what waits: otherwise its end would have begun it.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        let last = self.last_run.as_ref().map(|run| run.state);
+        last == Some(RunState::Stopped) && !self.queue.is_empty()
+    }
+
+    /// Whether there is something to go on from: the last run has more to do, and is what is shown.
     #[must_use]
     pub fn can_continue(&self) -> bool {
         self.last_run.as_ref().is_some_and(|run| match run.state {
@@ -308,10 +316,16 @@ impl State {
     /// What a run waits for is over with whatever it tells next.
     fn note_waiting(&mut self, event: &Event) {
         match event {
-            Event::RunWaiting { reason, detail, .. } => {
+            Event::RunWaiting {
+                reason,
+                detail,
+                phrase,
+                ..
+            } => {
                 self.waiting = Some(RunWait {
                     reason: *reason,
                     detail: detail.clone(),
+                    phrase: phrase.clone(),
                 });
             }
             // People tell these, in its name.

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use super::write::{ChunkRow, RunRow};
 use crate::domain::consent::Asking;
 use crate::domain::history::Branch;
+use crate::domain::run_loop::EndReason;
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::ids::{CallId, MessageId, PartId, RunId};
 use crate::protocol::message::Message;
@@ -65,7 +66,7 @@ impl AcceptedId {
 pub struct StoredRun {
     pub row: RunRow,
     pub state: RunState,
-    pub reason: Option<String>,
+    pub reason: Option<EndReason>,
     /// Its loop as it stood when a person was last asked.
     pub loop_state: Option<String>,
 }

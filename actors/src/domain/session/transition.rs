@@ -19,6 +19,7 @@ use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ApprovalId, MessageId, RunId};
 use crate::protocol::message::{Message, ToolCall};
+use crate::protocol::phrase::PhraseCode;
 use crate::protocol::profile::Profile;
 use crate::protocol::session::SessionSummary;
 use crate::protocol::todo::{Scratchpad, TodoItem};
@@ -151,10 +152,10 @@ impl Refused {
     }
 
     pub(super) fn shutting_down() -> Self {
-        Self::error(
+        Self::Error(NaviError::said(
             ErrorCode::ShuttingDown,
-            "Navi is shutting down; send it again when it is back",
-        )
+            PhraseCode::DownSendAgain,
+        ))
     }
 }
 

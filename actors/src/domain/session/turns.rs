@@ -19,6 +19,7 @@ use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin, RunId};
 use crate::protocol::message::{Role, ToolCall};
+use crate::protocol::phrase::PhraseCode;
 
 /// A foreground run that is about to begin.
 pub(super) struct NewRun {
@@ -66,6 +67,7 @@ impl Session {
         } = new;
         // What it would summarise, the new run looks at itself.
         self.drop_summary();
+        self.is_held = false;
         // Nobody sees an ephemeral session: nobody could answer, and a plan would be for nobody.
         let ephemeral = self.ahead.summary.ephemeral;
         let (plans, consent) = match consent {
@@ -113,6 +115,8 @@ impl Session {
             let answer = answer.map(Reply::Plain).map_err(Refused::Error);
             self.out.then.push(Effect::Reply(to, answer));
         }
+        // One that ended otherwise was not held to its end.
+        self.is_held &= matches!(summary.end, RunEnd::Stopped);
         self.out.then.push(Effect::Release(run_id));
         self.after_turn(run_id, &summary.end);
         self.write(ended(run_id, summary, now));
@@ -125,7 +129,7 @@ impl Session {
             self.leave_when_done(now);
             return;
         }
-        if self.ahead.running().is_some() {
+        if self.ahead.running().is_some() || self.is_held {
             return;
         }
         let Some(queued) = self.ahead.queue.front().cloned() else {
@@ -176,8 +180,19 @@ impl Session {
         Ok(run_id)
     }
 
-    pub(super) fn stop(&mut self, to: ReplyTo) {
+    /// Begins what a stop held back. The run that does, if there is any.
+    pub(super) fn release_queue(&mut self, now: DateTime<Utc>) -> Option<RunId> {
+        if !(self.is_idle() && self.ahead.is_held()) {
+            return None;
+        }
+        self.is_held = false;
+        self.next(now);
+        self.running_id()
+    }
+
+    pub(super) fn stop(&mut self, hold: bool, to: ReplyTo) {
         let run_id = self.running_id();
+        self.is_held |= hold && run_id.is_some();
         self.out.now.extend(run_id.map(Effect::Cancel));
         let found = Reply::Found(run_id.is_some());
         self.out.now.push(Effect::Reply(to, Ok(found)));
@@ -194,9 +209,9 @@ impl Session {
         if self.running_id() != Some(run_id) {
             return;
         }
-        let end = RunEnd::Failed(NaviError::new(
+        let end = RunEnd::Failed(NaviError::said(
             ErrorCode::RunFailed,
-            "Navi made a mistake and this run ended; what it had done is kept, and you can go on",
+            PhraseCode::RunMistaken,
         ));
         self.close_dead_run(run_id, unfinished, reads, end, now);
         self.next(now);

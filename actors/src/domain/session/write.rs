@@ -8,6 +8,7 @@ use super::change::Closed;
 use crate::domain::consent::Asking;
 use crate::domain::history::{Branch, ContextState};
 use crate::domain::model_calls::ModelCall;
+use crate::domain::run_loop::EndReason;
 use crate::protocol::approval::{ConsentEntry, ConsentMode, ConsentRule, Resolution};
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, PartId, RunId, UserId};
@@ -39,7 +40,7 @@ pub enum Write {
     RunEnded {
         run_id: RunId,
         state: RunState,
-        reason: Option<String>,
+        reason: Option<EndReason>,
         iterations: u32,
         prompt_tokens: u64,
         completion_tokens: u64,
@@ -143,8 +144,8 @@ pub struct EventRow {
     pub at: DateTime<Utc>,
 }
 
-/// A piece of streamed text as the log keeps it. Told after event `after_seq` and before
-/// the next one.
+/// A piece of streamed text for the log, or pieces of a part that follow each other as they are
+/// read. Told after event `after_seq` and before the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkRow {
     pub after_seq: u64,
@@ -158,6 +159,17 @@ pub struct ChunkRow {
     pub text: String,
     /// The run that started this one; subagents only.
     pub parent_run_id: Option<RunId>,
+    /// The row of the log that takes it in; none where it is one of its own, and where it is read.
+    pub goes_on: Option<OpenRow>,
+}
+
+/// A row of the log that takes in what follows of its part, as far as it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenRow {
+    /// Of its text's start, in UTF-16 code units of the part.
+    pub offset: u64,
+    /// How many it has taken in.
+    pub pieces: u32,
 }
 
 /// A run as it starts.

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::domain::slots::Capacity;
 use crate::protocol::chat::ChatRequest;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use crate::protocol::status::{BackendKind, BackendState};
 
 use self::models::ModelCatalog;
@@ -67,9 +68,11 @@ impl OllamaBackend {
     /// # Errors
     /// [`LlmError::NotReady`] where `host` is no address.
     pub fn new(config: OllamaConfig) -> Result<Self, LlmError> {
-        let base = base_url(&config.host).ok_or_else(|| LlmError::NotReady {
-            problem: "OLLAMA_HOST is no address of an Ollama server".to_owned(),
-            remedy: "set OLLAMA_HOST to something like http://localhost:11434".to_owned(),
+        let base = base_url(&config.host).ok_or_else(|| {
+            LlmError::NotReady(Trouble::new(
+                PhraseCode::NoOllamaAddress,
+                PhraseCode::SetOllamaHost,
+            ))
         })?;
         let client = http::client(&base, HeaderMap::new())?;
         Ok(Self {
@@ -124,16 +127,11 @@ impl OllamaBackend {
 
     fn down(&self, error: &LlmError) -> Probe {
         let remedy = match error {
-            LlmError::Unreachable { .. } => {
-                "start Ollama (`ollama serve`), or set OLLAMA_HOST to where it runs"
-            }
-            _ => "check that OLLAMA_HOST is the address of an Ollama server",
+            LlmError::Unreachable { .. } => PhraseCode::StartOllama,
+            _ => PhraseCode::CheckOllama,
         };
         Probe {
-            state: BackendState::Down {
-                problem: error.to_string(),
-                remedy: remedy.to_owned(),
-            },
+            state: BackendState::down(Trouble::new(error.phrase(), remedy)),
             version: None,
             models: Vec::new(),
             default_model: None,
@@ -166,10 +164,11 @@ impl Backend for OllamaBackend {
         let mut models = self.catalog.models();
         let default_model = models::default_model(&mut models, &self.config.default_model);
         let state = if models.is_empty() {
-            BackendState::Down {
-                problem: "Ollama has no model that can chat".to_owned(),
-                remedy: format!("run `ollama pull {}`", self.config.default_model),
-            }
+            let model = [("model", self.config.default_model.clone())];
+            BackendState::down(Trouble::new(
+                PhraseCode::NoChatModel,
+                Phrase::new(PhraseCode::PullModel, model),
+            ))
         } else {
             BackendState::Ready
         };

@@ -1,5 +1,6 @@
 //! `POST /api/pull`: Ollama gets a model, and says how far it is.
 
+use std::fmt;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -12,6 +13,7 @@ use crate::llm::LlmError;
 use crate::llm::frames::{self, Payload};
 use crate::llm::http::Ask;
 use crate::llm::http_error::{message_in_value, shortened};
+use crate::protocol::phrase::{Phrase, PhraseCode};
 
 /// So long Ollama may say nothing: a large model's parts are checked without a word.
 const SILENCE: Duration = Duration::from_secs(10 * 60);
@@ -74,25 +76,46 @@ pub struct PullProgress {
 }
 
 /// Why a pull ended without the model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PullError {
-    #[error(
-        "there is no model {name} to pull ({message}); look at ollama.com/library for the names that there are"
-    )]
     NoSuchModel { name: String, message: String },
-    #[error(
-        "Ollama's disk is full ({message}); make room there, as by `ollama rm` of a model that nobody needs, and pull again"
-    )]
     NoDisk { message: String },
-    #[error(
-        "Ollama said nothing for {minutes} minutes; see that it runs, and pull again: it goes on from what is there"
-    )]
     Silent { minutes: u64 },
-    #[error("{reason}; start Ollama, and pull again: it goes on from what is there")]
     Gone { reason: LlmError },
-    #[error("Ollama could not pull {name}: {message}")]
     Failed { name: String, message: String },
 }
+
+impl PullError {
+    /// What is told of it.
+    #[must_use]
+    pub fn phrase(&self) -> Phrase {
+        let of_model = |code, name: &String, message: &String| {
+            let params = [("name", name.clone()), ("message", message.clone())];
+            Phrase::new(code, params)
+        };
+        match self {
+            Self::NoSuchModel { name, message } => of_model(PhraseCode::PullUnknown, name, message),
+            Self::NoDisk { message } => {
+                Phrase::new(PhraseCode::PullNoDisk, [("message", message.clone())])
+            }
+            Self::Silent { minutes } => {
+                Phrase::new(PhraseCode::PullSilent, [("minutes", minutes.to_string())])
+            }
+            Self::Gone { reason } => {
+                Phrase::from(PhraseCode::PullGone).with("reason", reason.phrase())
+            }
+            Self::Failed { name, message } => of_model(PhraseCode::PullFailed, name, message),
+        }
+    }
+}
+
+impl fmt::Display for PullError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.phrase(), f)
+    }
+}
+
+impl std::error::Error for PullError {}
 
 impl OllamaBackend {
     /// Has Ollama pull a model, and tells how far it is. Where this is dropped Ollama stops; what

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::llm::wire::{Body, arguments_object, decimal};
-use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::chat::{ChatMessage, ChatRequest, ReplyForm};
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
 
@@ -37,15 +37,22 @@ fn fields(request: &ChatRequest, think: Think, keep_alive: &str) -> Map<String, 
         Think::Off => Some(false),
         Think::Unsaid => None,
     };
+    let format = match &request.form {
+        Some(ReplyForm::Json) => Some("json".into()),
+        Some(ReplyForm::Schema(wanted)) => Some(wanted.schema.clone()),
+        // It has no word for that: the prompt says it, and no other tool is offered.
+        Some(ReplyForm::Call) | None => None,
+    };
     // What does not fit is to be refused: to make room, Ollama would drop whole messages from
     // the front, the question among them, and tell nobody.
-    let all: [(&str, Option<Value>); 6] = [
+    let all: [(&str, Option<Value>); 7] = [
         ("stream", Some(request.streamed.into())),
         ("truncate", Some(false.into())),
         ("shift", Some(false.into())),
         ("keep_alive", Some(keep_alive.into())),
         ("options", Some(options.into())),
         ("think", thinks.map(Value::from)),
+        ("format", format),
     ];
     let said = all.into_iter();
     said.filter_map(|(name, value)| Some((name.to_owned(), value?)))

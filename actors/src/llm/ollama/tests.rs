@@ -14,7 +14,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use super::*;
 use crate::llm::fake_model::{FakeModel, Step};
 use crate::llm::fixture_tests::fixtures;
-use crate::protocol::chat::{ChatDelta, ChatMessage, FinishReason};
+use crate::protocol::chat::{AnswerSchema, ChatDelta, ChatMessage, FinishReason, ReplyForm};
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
 use crate::protocol::offered::OfferedTools;
@@ -37,6 +37,7 @@ pub(crate) fn request(content: &str) -> ChatRequest {
         context_window: 8192,
         max_output_tokens: None,
         streamed: true,
+        form: None,
     }
 }
 
@@ -85,6 +86,7 @@ pub(crate) fn full_request() -> ChatRequest {
         .into(),
         max_output_tokens: Some(50),
         streamed: true,
+        form: None,
         ..request("")
     }
 }
@@ -156,6 +158,27 @@ fn the_request_is_what_ollama_takes() {
             .get("think"),
         None
     );
+    let wanted = AnswerSchema {
+        name: "city".to_owned(),
+        schema: json!({"type": "object"}),
+        strict: None,
+    };
+    for (form, format) in [
+        (None, None),
+        (Some(ReplyForm::Call), None),
+        (Some(ReplyForm::Json), Some(json!("json"))),
+        (
+            Some(ReplyForm::Schema(wanted)),
+            Some(json!({"type": "object"})),
+        ),
+    ] {
+        let asked = ChatRequest {
+            form,
+            ..request("Hi")
+        };
+        let body = request::body(&asked, Think::Off, "10m").fields;
+        assert_eq!(body.get("format").cloned(), format);
+    }
 }
 
 #[tokio::test]
@@ -301,11 +324,18 @@ async fn a_server_that_is_not_there_is_unreachable() {
     let [Err(LlmError::Unreachable { reason, .. })] = outcome.as_slice() else {
         panic!("{outcome:?}");
     };
-    assert!(reason.to_lowercase().contains("refused"), "{reason}");
+    assert_eq!(*reason, PhraseCode::ConnectionRefused.into());
     let probe = backend.probe().await;
-    let BackendState::Down { remedy, .. } = probe.state else {
-        panic!("{probe:?}");
+    let trouble = probe.state.trouble().unwrap();
+    assert_eq!(trouble.remedy, PhraseCode::StartOllama.into());
+    assert_eq!(trouble.problem.code, PhraseCode::ServerSilent);
+    let BackendState::Down {
+        problem, remedy, ..
+    } = probe.state
+    else {
+        panic!("{trouble:?}");
     };
+    assert_eq!(problem, trouble.problem.to_string());
     assert!(remedy.contains("ollama serve"), "{remedy}");
 }
 

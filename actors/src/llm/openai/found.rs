@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use super::{OpenAiBackend, OpenAiConfig};
 use crate::llm::{Backend, ChatStream, LlmError, Probe};
 use crate::protocol::chat::ChatRequest;
+use crate::protocol::phrase::{PhraseCode, Trouble};
 use crate::protocol::status::{BackendKind, BackendState};
 
 /// llama.cpp's server, and LM Studio.
@@ -61,6 +62,10 @@ impl Backend for FoundOpenAi {
         self.place().map_or_else(String::new, Backend::address)
     }
 
+    fn is_looked_for(&self) -> bool {
+        true
+    }
+
     async fn probe(&self) -> Probe {
         let probes = join_all(self.places.iter().map(Backend::probe)).await;
         let ready = |probe: &Probe| probe.state == BackendState::Ready && !probe.models.is_empty();
@@ -73,10 +78,7 @@ impl Backend for FoundOpenAi {
             return probe;
         }
         Probe {
-            state: BackendState::Down {
-                problem: "no OpenAI-compatible server answers at the usual places".to_owned(),
-                remedy: "set OPENAI_BASE_URL to where yours runs".to_owned(),
-            },
+            state: BackendState::down(not_found()),
             version: None,
             models: Vec::new(),
             default_model: None,
@@ -87,12 +89,13 @@ impl Backend for FoundOpenAi {
     async fn chat(&self, request: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
         match self.place() {
             Some(place) => place.chat(request).await,
-            None => Err(LlmError::NotReady {
-                problem: "no OpenAI-compatible server was found".to_owned(),
-                remedy: "set OPENAI_BASE_URL".to_owned(),
-            }),
+            None => Err(LlmError::NotReady(not_found())),
         }
     }
+}
+
+fn not_found() -> Trouble {
+    Trouble::new(PhraseCode::NoModelServer, PhraseCode::SetOpenaiPlace)
 }
 
 #[cfg(test)]

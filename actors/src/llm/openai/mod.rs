@@ -19,6 +19,7 @@ use reqwest::{Client, Response, Url};
 
 use crate::domain::slots::Capacity;
 use crate::protocol::chat::ChatRequest;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use crate::protocol::status::{BackendKind, BackendState};
 
 use self::models::Flavour;
@@ -79,9 +80,11 @@ impl OpenAiBackend {
     /// # Errors
     /// [`LlmError::NotReady`] where the address or the key cannot be one.
     pub fn new(config: OpenAiConfig) -> Result<Self, LlmError> {
-        let base = address::api_root(&config.base_url).ok_or_else(|| LlmError::NotReady {
-            problem: "OPENAI_BASE_URL is no address of a model server".to_owned(),
-            remedy: "set OPENAI_BASE_URL to something like http://localhost:8080/v1".to_owned(),
+        let base = address::api_root(&config.base_url).ok_or_else(|| {
+            LlmError::NotReady(Trouble::new(
+                PhraseCode::NoOpenaiAddress,
+                PhraseCode::SetOpenaiUrl,
+            ))
         })?;
         let mut headers = HeaderMap::new();
         if let Some(key) = config
@@ -90,11 +93,12 @@ impl OpenAiBackend {
             .map(str::trim)
             .filter(|key| !key.is_empty())
         {
-            let mut bearer =
-                HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| LlmError::NotReady {
-                    problem: "OPENAI_API_KEY holds characters that no key has".to_owned(),
-                    remedy: "set it to the key alone, without quotes or line breaks".to_owned(),
-                })?;
+            let mut bearer = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
+                LlmError::NotReady(Trouble::new(
+                    PhraseCode::KeyCharacters,
+                    PhraseCode::SetKeyAlone,
+                ))
+            })?;
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);
         }
@@ -191,16 +195,11 @@ impl OpenAiBackend {
 
     fn down(&self, error: &LlmError) -> Probe {
         let remedy = match error {
-            LlmError::Unreachable { .. } => {
-                "start the server, or set OPENAI_BASE_URL to where it runs"
-            }
-            LlmError::Unauthorized { .. } => "set OPENAI_API_KEY to a key that the server knows",
-            _ => "check that OPENAI_BASE_URL is the address of an OpenAI-compatible server",
+            LlmError::Unreachable { .. } => PhraseCode::StartServer,
+            LlmError::Unauthorized { .. } => PhraseCode::SetKey,
+            _ => PhraseCode::CheckOpenai,
         };
-        self.probed(BackendState::Down {
-            problem: error.to_string(),
-            remedy: remedy.to_owned(),
-        })
+        self.probed(BackendState::down(Trouble::new(error.phrase(), remedy)))
     }
 
     fn probed(&self, state: BackendState) -> Probe {
@@ -285,10 +284,11 @@ impl Backend for OpenAiBackend {
         let state = if default_model.is_some() {
             BackendState::Ready
         } else {
-            BackendState::Down {
-                problem: format!("the model server at {} has no model", self.address()),
-                remedy: "load a model there".to_owned(),
-            }
+            let address = [("address", self.address())];
+            BackendState::down(Trouble::new(
+                Phrase::new(PhraseCode::ServerEmpty, address),
+                PhraseCode::LoadModel,
+            ))
         };
         Probe {
             state,

@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::llm::wire::{Body, arguments_object, decimal};
-use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::chat::{ChatMessage, ChatRequest, ReplyForm};
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
 
 use super::models::Flavour;
 
 /// Fields that only make an answer better: a server that refuses one is asked without it.
-const DISPENSABLE: [&str; 8] = [
+const DISPENSABLE: [&str; 10] = [
     "stream_options",
     "temperature",
     "reasoning_effort",
@@ -23,6 +23,8 @@ const DISPENSABLE: [&str; 8] = [
     "enable_thinking",
     "thinking",
     "reasoning",
+    "response_format",
+    "tool_choice",
 ];
 
 /// The same request always becomes the same bytes: the backend's prefix cache lives on it.
@@ -54,6 +56,7 @@ fn fields(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<String, Va
         };
         body.insert(name.to_owned(), limit.into());
     }
+    body.extend(request.form.as_ref().map(form));
     match flavour {
         Flavour::LlamaCpp => {
             if request.streamed {
@@ -73,6 +76,20 @@ fn fields(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<String, Va
         }
     }
     body
+}
+
+/// What the reply has to be. Whoever asked looks at it, too: a server that does not know this is
+/// asked without it.
+fn form(form: &ReplyForm) -> (String, Value) {
+    let (name, value) = match form {
+        ReplyForm::Call => ("tool_choice", "required".into()),
+        ReplyForm::Json => ("response_format", json!({ "type": "json_object" })),
+        ReplyForm::Schema(wanted) => (
+            "response_format",
+            json!({ "type": "json_schema", "json_schema": wanted }),
+        ),
+    };
+    (name.to_owned(), value)
 }
 
 /// How a hosted service that has a switch of its own is told whether to think

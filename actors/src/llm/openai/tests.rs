@@ -15,7 +15,7 @@ use crate::domain::context::overflow::Overflow;
 use crate::llm::fake_model::{Config, FakeModel, Step};
 use crate::llm::fixture_tests::fixtures;
 use crate::llm::ollama::tests::{answer, full_request, request, said};
-use crate::protocol::chat::{ChatDelta, FinishReason};
+use crate::protocol::chat::{AnswerSchema, ChatDelta, FinishReason, ReplyForm};
 
 const DONE: ChatDelta = ChatDelta::Done {
     finish: FinishReason::Stop,
@@ -85,6 +85,41 @@ fn a_hosted_service_is_told_by_its_own_switch_whether_to_think() {
             });
             assert_eq!(Value::from(body), wanted, "{base}");
         }
+    }
+}
+
+#[test]
+fn what_a_reply_has_to_be_is_said_as_such_servers_have_it() {
+    let schema = AnswerSchema {
+        name: "city".to_owned(),
+        schema: json!({"type": "object"}),
+        strict: Some(true),
+    };
+    let wanted = json!({"name": "city", "schema": {"type": "object"}, "strict": true});
+    for (form, expected) in [
+        (ReplyForm::Call, json!({"tool_choice": "required"})),
+        (
+            ReplyForm::Json,
+            json!({"response_format": {"type": "json_object"}}),
+        ),
+        (
+            ReplyForm::Schema(schema),
+            json!({"response_format": {"type": "json_schema", "json_schema": wanted}}),
+        ),
+    ] {
+        let asked = crate::protocol::chat::ChatRequest {
+            form: Some(form),
+            ..request("Hi")
+        };
+        let url = Url::parse("http://localhost/v1").unwrap();
+        let mut body = request::body(&asked, Flavour::Plain, &url).fields;
+        body.retain(|field, _| ["response_format", "tool_choice"].contains(&field.as_str()));
+        for field in body.keys() {
+            let refusal = format!("`{field}` is not supported");
+            let dispensable = request::dispensable_field(&body, &refusal);
+            assert_eq!(dispensable, Some(field.as_str()));
+        }
+        assert_eq!(Value::from(body), expected);
     }
 }
 

@@ -20,6 +20,7 @@ use crate::domain::slots::Capacity;
 use crate::llm::{Backend, ChatStream, LlmError, Probe};
 use crate::protocol::chat::{ChatDelta, ChatRequest};
 use crate::protocol::offered::OfferedTools;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use crate::protocol::status::{BackendKind, BackendState, FetchableModel, ModelInfo};
 
 /// The model in this process as a backend.
@@ -69,9 +70,17 @@ impl StarterBackend {
     #[must_use]
     pub fn fetchable(&self) -> Vec<FetchableModel> {
         let state = self.fetcher.state().borrow().clone();
+        let failed = |model: &StarterModel| match &state {
+            FetchState::Failed {
+                model: failed,
+                problem,
+            } if *failed == model.name => Some(problem.clone()),
+            _ => None,
+        };
         STARTER_MODELS
             .iter()
-            .map(|model| FetchableModel {
+            .map(|model| (model, failed(model)))
+            .map(|(model, failed)| FetchableModel {
                 name: model.name.to_owned(),
                 title: model.title.to_owned(),
                 size: model.size,
@@ -86,13 +95,8 @@ impl StarterBackend {
                     } if *fetched == model.name => Some(*received),
                     _ => None,
                 },
-                problem: match &state {
-                    FetchState::Failed {
-                        model: failed,
-                        problem,
-                    } if *failed == model.name => Some(problem.clone()),
-                    _ => None,
-                },
+                problem: failed.as_ref().map(ToString::to_string),
+                phrase: failed,
             })
             .collect()
     }
@@ -129,11 +133,17 @@ impl StarterBackend {
             FetchState::Failed {
                 model: failed,
                 problem,
-            } if *failed == model.name => down(problem.clone(), &fetch_remedy(model)),
-            _ => down(
-                format!("{} ({}) is not here yet", model.title, readable(model.size)),
-                &fetch_remedy(model),
-            ),
+            } if *failed == model.name => {
+                BackendState::down(Trouble::new(problem.clone(), fetch_remedy(model)))
+            }
+            _ => {
+                let params = [
+                    ("title", model.title.to_owned()),
+                    ("size", readable(model.size)),
+                ];
+                let not_here = Phrase::new(PhraseCode::NotHereSize, params);
+                BackendState::down(Trouble::new(not_here, fetch_remedy(model)))
+            }
         }
     }
 
@@ -142,7 +152,7 @@ impl StarterBackend {
         let choice = self.choice();
         let chosen = wanted.is_empty() || choice.name().as_deref() == Some(wanted);
         let model = match choice {
-            StarterChoice::Off => return Err(not_ready(OFF, OFF_REMEDY)),
+            StarterChoice::Off => return Err(LlmError::NotReady(off())),
             StarterChoice::File(path) if chosen => return Ok((path, Tools::Held)),
             StarterChoice::Named(model) if chosen => model,
             _ => StarterModel::named(wanted)
@@ -153,8 +163,11 @@ impl StarterBackend {
                 })?,
         };
         if !model.is_present(&self.models_dir) {
-            let problem = format!("{} is not here yet", model.title);
-            return Err(not_ready(&problem, &fetch_remedy(model)));
+            let not_here = Phrase::new(PhraseCode::NotHere, [("title", model.title.to_owned())]);
+            return Err(LlmError::NotReady(Trouble::new(
+                not_here,
+                fetch_remedy(model),
+            )));
         }
         let tools = if model.demo { Tools::None } else { Tools::Held };
         Ok((model.path(&self.models_dir), tools))
@@ -170,28 +183,12 @@ enum Tools {
     Held,
 }
 
-const OFF: &str = "the starter model is turned off";
-const OFF_REMEDY: &str = "unset STARTER_MODEL, or start a model server";
-
-fn fetch_remedy(model: &StarterModel) -> String {
-    format!(
-        "run `navi model fetch {}`, or fetch it from the page",
-        model.name
-    )
+fn off() -> Trouble {
+    Trouble::new(PhraseCode::StarterOff, PhraseCode::UnsetStarter)
 }
 
-fn down(problem: String, remedy: &str) -> BackendState {
-    BackendState::Down {
-        problem,
-        remedy: remedy.to_owned(),
-    }
-}
-
-fn not_ready(problem: &str, remedy: &str) -> LlmError {
-    LlmError::NotReady {
-        problem: problem.to_owned(),
-        remedy: remedy.to_owned(),
-    }
+fn fetch_remedy(model: &StarterModel) -> Phrase {
+    Phrase::new(PhraseCode::FetchModel, [("model", model.name.to_owned())])
 }
 
 /// Loads a model if there is room for it.
@@ -232,6 +229,10 @@ impl Backend for StarterBackend {
         "in process".to_owned()
     }
 
+    fn is_looked_for(&self) -> bool {
+        true
+    }
+
     async fn probe(&self) -> Probe {
         let choice = self.choice();
         let mut models: Vec<ModelInfo> = STARTER_MODELS
@@ -240,7 +241,7 @@ impl Backend for StarterBackend {
             .map(info)
             .collect();
         let state = match &choice {
-            StarterChoice::Off => down(OFF.to_owned(), OFF_REMEDY),
+            StarterChoice::Off => BackendState::down(off()),
             StarterChoice::Named(model) => self.named_state(model),
             StarterChoice::File(path) => match self.inspector.window(path).await {
                 Ok(window) => {
@@ -256,10 +257,9 @@ impl Backend for StarterBackend {
                     });
                     BackendState::Ready
                 }
-                Err(error) => down(
-                    error.to_string(),
-                    "set STARTER_MODEL to a GGUF file of the llama or qwen2 architecture, or unset it",
-                ),
+                Err(error) => {
+                    BackendState::down(Trouble::new(error.phrase(), PhraseCode::SetStarter))
+                }
             },
         };
         Probe {

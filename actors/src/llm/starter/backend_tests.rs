@@ -34,6 +34,7 @@ fn request(model: &str) -> ChatRequest {
         context_window: 0,
         max_output_tokens: Some(4),
         streamed: true,
+        form: None,
     }
 }
 
@@ -49,7 +50,9 @@ async fn a_model_that_is_not_here_is_down_with_its_remedy() {
     let backend = backend("smollm2-135m", directory.path());
     let probe = backend.probe().await;
     match probe.state {
-        BackendState::Down { problem, remedy } => {
+        BackendState::Down {
+            problem, remedy, ..
+        } => {
             assert!(problem.contains("98 MB"), "{problem}");
             assert!(remedy.contains("navi model fetch smollm2-135m"), "{remedy}");
         }

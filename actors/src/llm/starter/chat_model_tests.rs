@@ -29,6 +29,7 @@ fn request(text: &str) -> ChatRequest {
         context_window: 0,
         max_output_tokens: Some(40),
         streamed: true,
+        form: None,
     }
 }
 

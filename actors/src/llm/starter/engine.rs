@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use super::error::ModelError;
 use crate::llm::LlmError;
 use crate::protocol::chat::{ChatDelta, ChatRequest};
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 
 /// Requests that wait for the one that is answered. The actor above sends one at a time; a
 /// second can come while the thread still notices that the first was dropped.
@@ -110,9 +111,12 @@ impl Engine {
         std::thread::Builder::new()
             .name("starter-model".to_owned())
             .spawn(move || run(&load, idle, jobs))
-            .map_err(|error| LlmError::NotReady {
-                problem: format!("no thread for the model can be started: {error}"),
-                remedy: "close other programs and try again".to_owned(),
+            .map_err(|error| {
+                let reason = [("reason", error.to_string())];
+                LlmError::NotReady(Trouble::new(
+                    Phrase::new(PhraseCode::NoThread, reason),
+                    PhraseCode::CloseForThread,
+                ))
             })?;
         Ok(sender)
     }
@@ -157,11 +161,8 @@ fn run(load: &Load, idle: Duration, jobs: Receiver<Job>) {
                 // First the channel, so that a reader that asks again at once finds it closed.
                 drop(jobs);
                 drop(loaded);
-                let _ = job.answer.blocking_send(Err(LlmError::NotReady {
-                    problem: "the model in this process crashed and was put out of memory"
-                        .to_owned(),
-                    remedy: "send the message again: the model is loaded afresh".to_owned(),
-                }));
+                let crashed = Trouble::new(PhraseCode::ModelCrashed, PhraseCode::SendAgain);
+                let _ = job.answer.blocking_send(Err(LlmError::NotReady(crashed)));
                 return;
             }
         }

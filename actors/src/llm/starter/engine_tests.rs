@@ -80,6 +80,7 @@ fn request(model: &str) -> ChatRequest {
         context_window: 0,
         max_output_tokens: None,
         streamed: true,
+        form: None,
     }
 }
 
@@ -124,7 +125,9 @@ fn a_dropped_answer_stops_the_model_and_the_next_is_answered() {
 fn a_panic_is_a_clear_error_and_the_next_request_is_answered() {
     let (engine, _events) = engine(LONG);
     match ask(&engine, "a", "panic") {
-        Some(Err(LlmError::NotReady { problem, .. })) => assert!(problem.contains("crashed")),
+        Some(Err(LlmError::NotReady(trouble))) => {
+            assert_eq!(trouble.problem, PhraseCode::ModelCrashed.into());
+        }
         other => panic!("{other:?}"),
     }
     assert_eq!(ask(&engine, "a", ""), Some(Ok(done())));

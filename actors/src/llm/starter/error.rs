@@ -2,6 +2,7 @@
 
 use crate::domain::context::overflow::Overflow;
 use crate::llm::LlmError;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 
 /// Why the model in this process could not do its work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +27,28 @@ pub(super) enum ModelError {
     Cancelled,
 }
 
+impl ModelError {
+    /// What is told of it.
+    pub(super) fn phrase(&self) -> Phrase {
+        let file = |code, path: &String, reason: &String| {
+            Phrase::new(code, [("path", path.clone()), ("reason", reason.clone())])
+        };
+        match self {
+            Self::Unreadable { path, reason } => file(PhraseCode::UnreadModelFile, path, reason),
+            Self::Unsupported { path, reason } => file(PhraseCode::BadModelFile, path, reason),
+            Self::NoMemory { needed, available } => Phrase::new(
+                PhraseCode::NoMemory,
+                [("needed", needed.clone()), ("available", available.clone())],
+            ),
+            Self::Prompt(_)
+            | Self::Overflow { .. }
+            | Self::Grammar(_)
+            | Self::Compute(_)
+            | Self::Cancelled => Phrase::plain(self.to_string()),
+        }
+    }
+}
+
 impl From<candle_core::Error> for ModelError {
     fn from(error: candle_core::Error) -> Self {
         Self::Compute(error.to_string())
@@ -36,14 +59,12 @@ impl From<ModelError> for LlmError {
     fn from(error: ModelError) -> Self {
         let problem = error.to_string();
         match error {
-            ModelError::Unreadable { .. } | ModelError::Unsupported { .. } => Self::NotReady {
-                problem,
-                remedy: "fetch the model again, or set STARTER_MODEL to another GGUF file of the llama or qwen2 architecture".to_owned(),
-            },
-            ModelError::NoMemory { .. } => Self::NotReady {
-                problem,
-                remedy: "close other programs, or use the smaller model (STARTER_MODEL=smollm2-135m)".to_owned(),
-            },
+            ModelError::Unreadable { .. } | ModelError::Unsupported { .. } => {
+                Self::NotReady(Trouble::new(error.phrase(), PhraseCode::FetchModelAgain))
+            }
+            ModelError::NoMemory { .. } => {
+                Self::NotReady(Trouble::new(error.phrase(), PhraseCode::CloseForMemory))
+            }
             ModelError::Overflow { tokens, window } => Self::ContextOverflow {
                 message: problem,
                 told: Overflow {

@@ -156,6 +156,7 @@ mod tests {
             context_window: 1000,
             max_output_tokens: None,
             streamed: true,
+            form: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! A piece of streamed text.
+//! Streamed text: pieces of a part that follow each other between two events.
 
 use sea_orm::entity::prelude::*;
 
@@ -19,6 +19,7 @@ pub struct Model {
     pub text: DbText,
     pub parent_run_id: Option<Uuid>,
     pub text_bytes: Option<i64>,
+    pub pieces: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

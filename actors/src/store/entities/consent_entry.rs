@@ -20,6 +20,7 @@ pub struct Model {
     pub decided_by: String,
     pub at: DateTimeUtc,
     pub rule: Option<DbText>,
+    pub phrases: Option<DbText>,
     pub note: Option<DbText>,
     pub author_id: Option<Uuid>,
     pub author_name: Option<DbText>,

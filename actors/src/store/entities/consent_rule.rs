@@ -13,6 +13,7 @@ pub struct Model {
     pub tool: DbText,
     pub key: DbText,
     pub words: DbText,
+    pub phrase: Option<DbText>,
     pub decision: String,
     pub created_at: DateTimeUtc,
 }

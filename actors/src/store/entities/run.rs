@@ -17,6 +17,7 @@ pub struct Model {
     pub model: DbText,
     pub state: String,
     pub reason: Option<DbText>,
+    pub reason_phrase: Option<DbText>,
     pub iterations: i64,
     pub prompt_tokens: i64,
     pub completion_tokens: i64,

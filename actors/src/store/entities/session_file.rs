@@ -19,6 +19,7 @@ pub struct Model {
     pub content_text: Option<DbText>,
     pub text_bytes: i64,
     pub problem: Option<DbText>,
+    pub problem_phrase: Option<DbText>,
     pub created_at: DateTimeUtc,
     pub last_used_at: DateTimeUtc,
     pub gone_at: Option<DateTimeUtc>,

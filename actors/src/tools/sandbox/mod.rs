@@ -45,6 +45,7 @@ pub use self::sums::{Limits, Sum, SumLimits, Sums, machine_memory};
 use self::uids::{PersonUids, Uids};
 use self::user::SandboxUser;
 use super::trust::make_dir;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 
 /// The hidden subcommand by which the program starts itself again.
 pub const SUBCOMMAND: &str = "sandbox-exec";
@@ -144,7 +145,7 @@ pub struct Sandbox {
     pub user: Option<SandboxUser>,
     /// What the commands of different people run under instead; none where they all run as `user`.
     pub uids: Option<Uids>,
-    available: Result<(), String>,
+    available: Result<(), Trouble>,
 }
 
 /// What there is of commands where there are several people.
@@ -201,8 +202,8 @@ impl Sandbox {
     ///
     /// # Errors
     /// What is missing, and what would help.
-    pub fn available(&self) -> Result<(), &str> {
-        self.available.as_ref().copied().map_err(String::as_str)
+    pub fn available(&self) -> Result<(), &Trouble> {
+        self.available.as_ref().copied()
     }
 
     /// What the commands of several people have.
@@ -213,28 +214,33 @@ impl Sandbox {
         }
     }
 
-    fn check(&self) -> Result<(), String> {
-        refuse_if!(
-            self.landlock.is_none(),
-            "the kernel has no Landlock, which keeps commands inside the workspace; use Linux 5.13 or newer with `landlock` in its lsm= list"
-        );
-        refuse_if!(
-            self.user.is_none() && user::is_root(),
-            "Navi runs as root and has no user to run commands as; set NAVI_SANDBOX_USER to one, such as nobody, or start Navi as another user"
-        );
+    fn check(&self) -> Result<(), Trouble> {
+        if self.landlock.is_none() {
+            return Err(Trouble::new(PhraseCode::NoLandlock, PhraseCode::NewerLinux));
+        }
+        if self.user.is_none() && user::is_root() {
+            return Err(Trouble::new(
+                PhraseCode::NoSandboxUser,
+                PhraseCode::NameSandboxUser,
+            ));
+        }
         // What Landlock does not hold, an account of their own keeps from the service's files.
         if let (Err(why), None) = (&self.namespaces, &self.user) {
-            refuse!(
-                "{why}, so that a command could change the modes of Navi's own files and stand in the way of its processes; allow user namespaces (docs/terminal.md), or run Navi as root with NAVI_SANDBOX_USER"
-            );
+            return Err(Trouble::new(
+                Phrase::from(PhraseCode::Unseparated).with("reason", separate::told(why)),
+                PhraseCode::AllowNamespaces,
+            ));
         }
         let readable = policy::readable(&self.config.read_paths);
         if let Some((private, open)) = overlap(&self.config.private, &readable) {
-            refuse!(
-                "{} lies in {}, which commands may read; move it, such as with NAVI_DATA_DIR, or take the folder out of NAVI_SANDBOX_READ_PATHS",
-                private.display(),
-                open.display()
-            );
+            let params = [
+                ("private", private.display().to_string()),
+                ("open", open.display().to_string()),
+            ];
+            return Err(Trouble::new(
+                Phrase::new(PhraseCode::PrivateReadable, params),
+                PhraseCode::MovePrivate,
+            ));
         }
         Ok(())
     }

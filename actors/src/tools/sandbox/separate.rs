@@ -22,6 +22,7 @@ use super::confine::die_with_parent;
 use super::policy::{JOB, Job, readable};
 use super::running::Report;
 use super::{FAILED_WORDS, HOLDS, SUBCOMMAND, init, is_absent, ourselves};
+use crate::protocol::phrase::{Phrase, PhraseCode};
 
 const NONE: &str = "the kernel gives no namespaces";
 
@@ -91,6 +92,18 @@ fn hand_down() -> rustix::io::Result<()> {
 pub(super) fn namespaces(program: &Path) -> Result<(), String> {
     static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
     TRIED.get_or_init(|| try_namespaces(program)).clone()
+}
+
+/// Why there are none, as it is told.
+pub(super) fn told(why: &str) -> Phrase {
+    let error = why.strip_prefix(NONE).map(|rest| rest.strip_prefix(": "));
+    match error {
+        Some(None) => PhraseCode::NoNamespaces.into(),
+        Some(Some(error)) => {
+            Phrase::new(PhraseCode::NoNamespacesFor, [("error", error.to_owned())])
+        }
+        None => Phrase::plain(why),
+    }
 }
 
 fn try_namespaces(program: &Path) -> Result<(), String> {

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::user::SandboxUser;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 
 /// What is taken where the setting names nothing: the first of these that is free here.
 const USUAL: [Uids; 2] = [
@@ -93,26 +94,33 @@ impl Uids {
     }
 
     /// Why these cannot be used on this machine.
-    fn taken(self, usual: &SandboxUser) -> Result<(), String> {
-        refuse_if!(
-            self.has(usual.uid) || self.has(usual.gid),
-            "the user {} is one of them",
-            usual.name
-        );
+    fn taken(self, usual: &SandboxUser) -> Result<(), Phrase> {
+        if self.has(usual.uid) || self.has(usual.gid) {
+            let name = [("name", usual.name.clone())];
+            return Err(Phrase::new(PhraseCode::UidsOfUser, name));
+        }
+        let by = |code, name: &str, table: &str| {
+            Phrase::new(
+                code,
+                [("name", name.to_owned()), ("table", table.to_owned())],
+            )
+        };
         for table in ["/proc/self/uid_map", "/proc/self/gid_map"] {
             let map = fs::read_to_string(table).unwrap_or_default();
-            refuse_if!(!self.is_mapped(&map), "they are not all to be had here");
+            if !self.is_mapped(&map) {
+                return Err(PhraseCode::UidsUnmapped.into());
+            }
         }
         for table in ["/etc/passwd", "/etc/group"] {
             let accounts = fs::read_to_string(table).unwrap_or_default();
             if let Some(name) = self.holder(&accounts) {
-                refuse!("{name} of {table} has one of them");
+                return Err(by(PhraseCode::UidsHad, name, table));
             }
         }
         for table in ["/etc/subuid", "/etc/subgid"] {
             let given = fs::read_to_string(table).unwrap_or_default();
             if let Some(name) = self.borrower(&given) {
-                refuse!("{table} gives some of them to {name}");
+                return Err(by(PhraseCode::UidsGiven, name, table));
             }
         }
         Ok(())
@@ -161,7 +169,7 @@ impl Uids {
 pub(super) fn wanted(
     setting: PersonUids,
     usual: Option<&SandboxUser>,
-) -> Result<Option<Uids>, String> {
+) -> Result<Option<Uids>, Trouble> {
     let Some(usual) = usual else {
         return Ok(None);
     };
@@ -169,7 +177,10 @@ pub(super) fn wanted(
         PersonUids::None => Ok(None),
         PersonUids::Usual => Ok(USUAL.into_iter().find(|ids| ids.taken(usual).is_ok())),
         PersonUids::From(ids) => ids.taken(usual).map(|()| Some(ids)).map_err(|why| {
-            format!("NAVI_SANDBOX_UIDS is {ids}, and {why}; name a range that nobody has, or none")
+            Trouble::new(
+                Phrase::new(PhraseCode::UidsTaken, [("uids", ids.to_string())]).with("reason", why),
+                PhraseCode::NameUids,
+            )
         }),
     }
 }
@@ -237,7 +248,7 @@ mod tests {
             uid: 200_001,
             gid: 200_001,
         };
-        let refused = wanted(named, Some(&user)).unwrap_err();
+        let refused = wanted(named, Some(&user)).unwrap_err().to_string();
         assert!(refused.contains("the user box is one of them"), "{refused}");
         assert_eq!(wanted(PersonUids::None, Some(&user)), Ok(None));
     }

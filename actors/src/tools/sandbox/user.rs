@@ -14,6 +14,7 @@ use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 
 use super::uids::Uids;
+use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 
 /// Whom commands of a root run as that names nobody, where the machine has that account.
 const USUAL: &str = "nobody";
@@ -51,7 +52,7 @@ pub fn is_root() -> bool {
 
 /// The account that a setting names, and the usual one where it names none. None where there is
 /// nothing to drop from: a service that is no root runs commands as itself.
-pub(super) fn wanted(setting: Option<&str>) -> Result<Option<SandboxUser>, String> {
+pub(super) fn wanted(setting: Option<&str>) -> Result<Option<SandboxUser>, Trouble> {
     if !is_root() {
         return Ok(None);
     }
@@ -73,18 +74,20 @@ fn may_mount() -> bool {
 ///
 /// # Errors
 /// Where there is none, or it is root.
-pub fn find(name: &str) -> Result<SandboxUser, String> {
+pub fn find(name: &str) -> Result<SandboxUser, Trouble> {
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let user = find_in(&accounts, name).ok_or_else(|| {
-        format!(
-            "NAVI_SANDBOX_USER is \"{name}\", and there is no such user; name one of /etc/passwd, such as nobody, or a number over 0"
-        )
-    })?;
-    refuse_if!(
-        user.uid == 0 || user.gid == 0,
-        "NAVI_SANDBOX_USER is \"{name}\", which is root or has its group; name another user, such as nobody"
-    );
-    Ok(user)
+    let named = |code| Phrase::new(code, [("name", name.to_owned())]);
+    match find_in(&accounts, name) {
+        None => Err(Trouble::new(
+            named(PhraseCode::NoSuchUser),
+            PhraseCode::NameUser,
+        )),
+        Some(user) if user.uid == 0 || user.gid == 0 => Err(Trouble::new(
+            named(PhraseCode::UserIsRoot),
+            PhraseCode::NameOtherUser,
+        )),
+        Some(user) => Ok(user),
+    }
 }
 
 fn find_in(accounts: &str, wanted: &str) -> Option<SandboxUser> {

@@ -160,8 +160,7 @@ impl Tool for Terminal {
     fn by_word(&self, args: &Value) -> Option<Phrase> {
         let runs = args["action"] == "run" && self.fence() == Fence::Inside;
         let reason = self.sandbox.available().err().filter(|_| runs)?;
-        let reason = [("reason", reason.to_owned())];
-        Some(Phrase::new(PhraseCode::NothingHolds, reason))
+        Some(Phrase::from(PhraseCode::NothingHolds).with("reason", reason.clone()))
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> ToolResult<Proposal> {

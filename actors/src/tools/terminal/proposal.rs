@@ -116,7 +116,7 @@ impl Terminal {
     pub(super) fn why_open(&self) -> Option<Detail> {
         match (self.fence(), self.sandbox.available()) {
             (Fence::Lifted, _) => Some(Detail::words(Label::WhyItAsks, PhraseCode::FenceLifted)),
-            (Fence::Inside, Err(reason)) => Some(Detail::text(Label::WhyItAsks, reason)),
+            (Fence::Inside, Err(reason)) => Some(Detail::words(Label::WhyItAsks, reason.clone())),
             (Fence::Inside, Ok(_)) => None,
         }
     }

@@ -38,7 +38,9 @@ impl Open {
             view.know(call);
         }
         Ok(Self {
-            events: door.client.events(id, Some(snapshot.last_seq)),
+            events: (door.client)
+                .events(id, Some(snapshot.last_seq))
+                .lending(door.own.clone()),
             view,
             options: Options::of(&door.client, snapshot).await?,
             title: snapshot.summary.title.clone(),

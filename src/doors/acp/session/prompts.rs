@@ -129,7 +129,7 @@ impl Prompts {
         prompt.waits = queued.then_some(message_id);
         let stop = match prompt.waits {
             Some(message_id) => ClientFrame::Withdraw { message_id },
-            None => ClientFrame::Stop {},
+            None => ClientFrame::Stop { hold: false },
         };
         prompt.cancelled.then_some(stop)
     }

@@ -168,6 +168,7 @@ impl Filler {
             offset: 0,
             text,
             parent_run_id: None,
+            goes_on: None,
         };
         let ended = Write::RunEnded {
             run_id,

@@ -124,6 +124,7 @@ fn setup() -> CallSetup {
             window: 1_000_000,
             sees_images: false,
             room: None,
+            form: None,
         },
     }
 }

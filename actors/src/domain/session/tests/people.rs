@@ -60,7 +60,10 @@ impl World {
                     self.ask(command, Waits::Edited(id, content));
                 }
             }
-            9 if self.random.below(3) == 0 => self.ask(Command::Stop, Waits::Stopped),
+            9 if self.random.below(3) == 0 => {
+                let hold = self.random.below(2) == 0;
+                self.ask(Command::Stop { hold }, Waits::Stopped);
+            }
             9 | 10 => {
                 let modes = [ConsentMode::Ask, ConsentMode::Edits, ConsentMode::Auto];
                 let mode = modes[self.random.below(3)];

@@ -6,7 +6,7 @@ use super::runs::profile;
 use super::store::Stored;
 use super::world::{NOW, policy};
 use crate::domain::history::ContextState;
-use crate::domain::run_loop::{Record, RunEnd, RunSummary, failed};
+use crate::domain::run_loop::{EndReason, Record, RunEnd, RunSummary, failed};
 use crate::domain::session::Session;
 use crate::domain::session::command::{Command, Incoming, SessionChange};
 use crate::domain::session::state::State;
@@ -21,6 +21,7 @@ use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, WaitReason};
 use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::message::{Message, ToolCall};
+use crate::protocol::phrase::Phrase;
 use crate::protocol::plan::{Executor, Plan, PlanStep};
 use crate::protocol::todo::TodoStatus;
 
@@ -250,6 +251,40 @@ fn a_message_sent_twice_before_it_is_told_is_one() {
 }
 
 #[test]
+fn what_waits_is_not_begun_by_a_stop_that_holds_it() {
+    let mut desk = Desk::new();
+    let stop = |hold| Command::Stop { hold };
+    let first = desk.send("first", SendMode::Queue);
+    let waits = desk.send("second", SendMode::Queue);
+    desk.ask(stop(true)).unwrap();
+    desk.ends(first.run_id, RunEnd::Stopped);
+    assert!(desk.session.is_idle() && desk.settle().is_held());
+    let went_on = desk.ask(Command::Continue);
+    assert_eq!(went_on, Ok(Reply::Continued(waits.run_id)));
+    assert!(desk.settle().queue.is_empty());
+
+    // What one writes then comes first, and the rest behind it.
+    let third = desk.send("third", SendMode::Queue);
+    desk.ask(stop(true)).unwrap();
+    desk.ends(waits.run_id, RunEnd::Stopped);
+    let instead = desk.send("instead", SendMode::Queue);
+    assert!(!instead.queued);
+    desk.ends(instead.run_id, RunEnd::Answered);
+    let running = |desk: &mut Desk| desk.settle().running().map(|run| run.run_id);
+    assert_eq!(running(&mut desk), Some(third.run_id));
+
+    // It holds only where it is what ended the run, and only where that was asked.
+    let fourth = desk.send("fourth", SendMode::Queue);
+    desk.ask(stop(true)).unwrap();
+    desk.ends(third.run_id, RunEnd::Answered);
+    assert_eq!(running(&mut desk), Some(fourth.run_id));
+    let fifth = desk.send("fifth", SendMode::Queue);
+    desk.ask(stop(false)).unwrap();
+    desk.ends(fourth.run_id, RunEnd::Stopped);
+    assert_eq!(running(&mut desk), Some(fifth.run_id));
+}
+
+#[test]
 fn a_summary_of_a_branch_that_is_not_shown_any_more_is_dropped() {
     let mut desk = Desk::new();
     let first = desk.send("first", SendMode::Queue);
@@ -383,20 +418,21 @@ fn a_run_that_goes_on_follows_the_plan_from_where_it_stood() {
 fn a_reload_knows_what_a_run_waits_for_and_why_it_failed() {
     let mut desk = Desk::new();
     let run_id = desk.send("first", SendMode::Queue).run_id;
-    let waits = Event::RunWaiting {
-        reason: WaitReason::Lane,
-        detail: "another call goes".to_owned(),
-        is_subagent: false,
-    };
+    let waits = Event::waiting(WaitReason::Lane, Phrase::plain("another call goes"), false);
     desk.record(run_id, vec![Record::Event(waits)]);
     let waiting = desk.settle().waiting.clone().unwrap();
     assert_eq!(waiting.detail, "another call goes");
-    let error = NaviError::new(ErrorCode::RunFailed, "the model fell silent");
+    assert_eq!(waiting.phrase, Some(Phrase::plain("another call goes")));
+    let error = NaviError::said(ErrorCode::RunFailed, Phrase::plain("the model fell silent"));
     let failed = Record::Event(failed(&error));
     desk.record(run_id, vec![failed]);
     desk.ends(run_id, RunEnd::Failed(error));
     let told = desk.settle();
     assert_eq!(told.waiting, None);
-    let reason = told.last_run.as_ref().and_then(|run| run.reason.as_deref());
-    assert_eq!(reason, Some("the model fell silent"));
+    let reason = told.last_run.as_ref().and_then(|run| run.reason.clone());
+    let expected = EndReason {
+        text: "the model fell silent".to_owned(),
+        phrase: Some(Phrase::plain("the model fell silent")),
+    };
+    assert_eq!(reason, Some(expected));
 }

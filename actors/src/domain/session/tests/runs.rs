@@ -14,7 +14,7 @@ use crate::domain::run_loop::{
 use crate::domain::session::command::{ChildStart, Command, LeftRuns};
 use crate::domain::session::transition::{self, CheckpointState, Launch, StartPoint};
 use crate::protocol::approval::{ApprovalRequest, PendingApproval, Permission};
-use crate::protocol::chat::{RequestedCall, Usage};
+use crate::protocol::chat::{ReplyForm, RequestedCall, Usage};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, Origin, RunId};
 use crate::protocol::message::{ToolCall, ToolOutcome};
@@ -41,6 +41,10 @@ struct Tools;
 impl CallBook for Tools {
     fn is_known(&self, _: &str) -> bool {
         true
+    }
+
+    fn fits(&self, _: &ReplyForm, _: &str) -> Result<(), String> {
+        Ok(())
     }
 
     fn plan(&mut self, call: &ToolCall) -> CallPlan {

@@ -124,6 +124,8 @@ impl World {
                 self.ask(Command::Expire(id), Waits::Other);
             } else if self.driver.is_some() {
                 self.run();
+            } else if self.session.is_idle() && self.session.ahead().is_held() {
+                self.ask(Command::Continue, Waits::Other);
             } else {
                 break;
             }

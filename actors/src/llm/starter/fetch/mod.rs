@@ -98,7 +98,7 @@ impl Fetcher {
             tracing::warn!(model = model.name, %error, "a model could not be fetched");
             shown.end = FetchState::Failed {
                 model: model.name,
-                problem: error.to_string(),
+                problem: error.phrase(),
             };
         }
         fetched.map(|()| path)

@@ -1,5 +1,9 @@
 //! What a fetch tells: how it stands, and why it failed.
 
+use std::fmt;
+
+use crate::protocol::phrase::{Phrase, PhraseCode};
+
 /// How a fetch stands, for a terminal and a page to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FetchState {
@@ -18,40 +22,98 @@ pub enum FetchState {
     Failed {
         model: &'static str,
         /// What was wrong and what to do.
-        problem: String,
+        problem: Phrase,
     },
 }
 
 /// Why a model could not be fetched.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchError {
-    #[error("no model is called {name}; there are {known}")]
-    UnknownModel { name: String, known: String },
-    #[error(
-        "{title} needs {needed} of disk in {directory}, and {available} is free; make room, or set NAVI_DATA_DIR to a larger disk"
-    )]
+    UnknownModel {
+        name: String,
+        known: String,
+    },
     NoDisk {
         title: &'static str,
         directory: String,
         needed: String,
         available: String,
     },
-    #[error(
-        "{title} needs {needed} of memory, and {available} is free; close other programs, or use a smaller model"
-    )]
     NoMemory {
         title: &'static str,
         needed: String,
         available: String,
     },
-    #[error("{directory} cannot be written: {reason}")]
-    Directory { directory: String, reason: String },
-    #[error(
-        "{title} could not be fetched: {reasons}; check the network, or put its file at {path} yourself"
-    )]
+    Directory {
+        directory: String,
+        reason: String,
+    },
     NoSource {
         title: &'static str,
         reasons: String,
         path: String,
     },
 }
+
+impl FetchError {
+    /// What is told of it.
+    #[must_use]
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Self::UnknownModel { name, known } => Phrase::new(
+                PhraseCode::FetchUnknown,
+                [("name", name.clone()), ("known", known.clone())],
+            ),
+            Self::NoDisk {
+                title,
+                directory,
+                needed,
+                available,
+            } => Phrase::new(
+                PhraseCode::FetchNoDisk,
+                [
+                    ("title", (*title).to_owned()),
+                    ("directory", directory.clone()),
+                    ("needed", needed.clone()),
+                    ("available", available.clone()),
+                ],
+            ),
+            Self::NoMemory {
+                title,
+                needed,
+                available,
+            } => Phrase::new(
+                PhraseCode::FetchNoMemory,
+                [
+                    ("title", (*title).to_owned()),
+                    ("needed", needed.clone()),
+                    ("available", available.clone()),
+                ],
+            ),
+            Self::Directory { directory, reason } => Phrase::new(
+                PhraseCode::FetchNotWritten,
+                [("directory", directory.clone()), ("reason", reason.clone())],
+            ),
+            Self::NoSource {
+                title,
+                reasons,
+                path,
+            } => Phrase::new(
+                PhraseCode::FetchFailed,
+                [
+                    ("title", (*title).to_owned()),
+                    ("reasons", reasons.clone()),
+                    ("path", path.clone()),
+                ],
+            ),
+        }
+    }
+}
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.phrase(), f)
+    }
+}
+
+impl std::error::Error for FetchError {}

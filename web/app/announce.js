@@ -1,0 +1,93 @@
+// What a screen reader is told, in plain words. What comes within a moment stands together, so that
+// nothing is lost before it was said.
+
+/** @import { Envelope, TodoItem } from '../state/wire.js' */
+
+import { hasWords, t } from '../i18n/index.js';
+import { said, summaryOf } from '../i18n/said.js';
+import { beginning, plainText } from '../markdown/plain.js';
+import { isDenied } from '../state/approvals.js';
+import { isChild } from '../state/children.js';
+import { deedOf, isInSteps, isSubagent } from '../state/work.js';
+import { announcements } from './signals.js';
+
+/** What was told longer ago has been said, and goes with the next. */
+const TOGETHER_MS = 1_000;
+const KEPT = 8;
+/** How much of an answer is read out, and of what a call is about; the rest is in the page. */
+const ANSWER_CHARS = 400;
+const DEED_CHARS = 120;
+
+let last_id = 0;
+/** The step that was told last: of a list that is told anew, only what goes on is news. */
+let told_step = '';
+
+/** @param {string} text */
+export function announce(text) {
+  const now = performance.now();
+  last_id += 1;
+  const together = announcements.get().filter(({ at }) => now - at < TOGETHER_MS);
+  announcements.set([...together.slice(1 - KEPT), { id: last_id, at: now, text }]);
+}
+
+/** Another conversation is shown. @param {string} title */
+export function announceOpened(title) {
+  told_step = '';
+  if (title !== '' && hasWords.get()) announce(t('announce.opened', { title }));
+}
+
+/** @param {Envelope} frame */
+export function announceEvent(frame) {
+  const text = frame.seq === undefined ? '' : wordsFor(frame);
+  if (text !== '') announce(text);
+}
+
+/** @param {Envelope} frame @returns {string} '' for what nobody needs to hear */
+function wordsFor(frame) {
+  // A subagent's question is everyone's.
+  if (frame.type === 'approval_requested') return t('announce.approval', { summary: summaryOf(frame.request).replaceAll('`', '') });
+  if (frame.type === 'approval_resolved') return t(isDenied(frame) ? 'announce.denied' : 'announce.allowed');
+  if (isChild(frame)) return '';
+  switch (frame.type) {
+    case 'model_changed': return frame.model === null ? t('announce.model_own') : t('announce.model', { name: frame.model });
+    case 'mode_changed': return t('announce.mode', { mode: t(`mode.${frame.mode}`) });
+    case 'message_accepted': return frame.queued ? t(`announce.queued.${frame.mode}`) : '';
+    case 'plan_ready': return t('announce.plan', { n: frame.steps.length });
+    case 'todo_updated': return stepWords(frame.items);
+    case 'context_compressed': return t('announce.compressed');
+    case 'profile_switched': return t('announce.profile', { name: frame.profile_name });
+    case 'stream_start': return t('announce.started');
+    case 'tool_started': return callWords(frame.tool, frame.args);
+    case 'stream_end': return t('announce.finished', { text: beginning(plainText(frame.content, partWords), ANSWER_CHARS) });
+    case 'stream_stopped': return t('announce.stopped');
+    case 'run_interrupted': return t('announce.interrupted');
+    case 'error': return frame.recoverable ? '' : t('announce.failed', { text: said(frame.phrase, frame.message) });
+    default: return '';
+  }
+}
+
+/** What stands for a part of an answer that cannot be read out. @type {import('../markdown/plain.js').Say} */
+function partWords(part) {
+  if (part.kind === 'table') return t('announce.table', { n: part.rows });
+  if (part.kind === 'formula') return t('announce.formula');
+  return part.language === '' ? t('announce.code') : t('announce.code_in', { language: part.language });
+}
+
+/** @param {string} name @param {unknown} args */
+function callWords(name, args) {
+  // The list itself tells what goes on in it.
+  if (isInSteps({ name, state: 'running' })) return '';
+  if (isSubagent({ name })) return t('announce.subagent');
+  const { verb, what } = deedOf({ name, args });
+  const x = what === '' ? t('work.workspace') : beginning(what, DEED_CHARS);
+  return t('announce.tool', { what: t(`work.do.${verb}`, { x }) });
+}
+
+/** The step that goes on now. @param {TodoItem[]} items */
+function stepWords(items) {
+  const at = items.findIndex(({ status }) => status === 'in_progress');
+  const step = at < 0 ? '' : `${items[at].id} ${items[at].text}`;
+  if (step === told_step) return '';
+  told_step = step;
+  return at < 0 ? '' : t('announce.step', { n: at + 1, total: items.length, text: plainText(items[at].text, partWords) });
+}
