@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_person_asks_pushes_out_nothing_of_anothers() {
+    fn what_one_person_asks_pushes_out_nothing_of_another() {
         let requests = Requests::default();
         let (anna, borys) = (UserId::new(), UserId::new());
         let session = SessionId::new();

@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_person_answers_pushes_out_nothing_of_anothers() {
+    fn what_one_person_answers_pushes_out_nothing_of_another() {
         let lending = Lending::default();
         let (anna, borys) = (UserId::new(), UserId::new());
         let answer = |user: UserId| {
