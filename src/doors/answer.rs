@@ -34,6 +34,7 @@ pub(crate) use self::place::Place;
 pub(crate) use self::told::{Approvals, Ending, Step, Told, Whole};
 pub(crate) use self::turns::{Ask, Begin, Waits};
 use self::view::View;
+use super::asked::invalid;
 use super::requests::{Listening, Seen};
 use crate::access::Principal;
 use crate::http::App;
@@ -42,6 +43,9 @@ use crate::http::ws::{Admission, LOGGED_OUT};
 /// After this long without a word an answer shows that it goes on: a connection that is gone is
 /// noticed by what cannot be sent.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
+/// What a program is told whose message is not answered for now.
+const HELD: &str =
+    "a stop on Navi's page held this message back: it waits there until somebody sends it on";
 /// Calls of lent tools that come so soon one after the other are handed over together.
 const TOGETHER: Duration = Duration::from_millis(100);
 
@@ -236,6 +240,12 @@ impl Answer {
         let begin = Begin::Behind(waits.collect());
         let joined = Self::joined(app, who, (session, run_id), approvals, begin).await?;
         if ours.iter().any(|(call, _)| engine.lent_call_waits(call)) {
+            let mut demanded = demands.calls.iter();
+            if let Some(name) = demanded.find(|name| !engine.lends(run_id, name)) {
+                return Err(invalid(format!(
+                    "tool_choice demands {name}, which this run was not lent with its first request; send what it lends from the beginning, or choose another"
+                )));
+            }
             engine.demand(run_id, demands.clone());
         }
         for (call, result) in ours {
@@ -341,6 +351,11 @@ impl Answer {
                 }
                 () = tokio::time::sleep_until(silent_until) => {
                     self.told_at = Instant::now();
+                    if self.view.may_be_held() && self.is_held().await {
+                        let error = NaviError::new(ErrorCode::RunFailed, HELD);
+                        self.told.push_back(Told::Over(Ending::Failed(error)));
+                        continue;
+                    }
                     return Told::Silence;
                 }
                 frame = self.feed.next() => frame,
@@ -360,6 +375,15 @@ impl Answer {
                 Err(error) => tracing::error!(%error, "a frame of ours cannot be read"),
             }
         }
+    }
+
+    /// Whether it waits, and nothing goes that it waits for.
+    async fn is_held(&self) -> bool {
+        let stands = self.app.engine.standing(self.who.user, self.session).await;
+        stands.is_ok_and(|stands| {
+            let waits = stands.queue.iter().any(|it| it.run_id == self.run_id);
+            waits && stands.run.is_none()
+        })
     }
 
     /// All that is told, to its end.

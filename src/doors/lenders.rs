@@ -70,8 +70,10 @@ impl Lenders {
         let at = known.unwrap_or_else(|| {
             if lenders.iter().filter(|it| it.sockets == 0).count() >= AWAY
                 && let Some(oldest) = lenders.iter().position(|it| it.sockets == 0)
+                && let Some(oldest) = lenders.remove(oldest)
             {
-                lenders.remove(oldest);
+                // Nobody would find it any more.
+                oldest.gone.cancel();
             }
             lenders.push_back(Lender {
                 session,

@@ -30,7 +30,7 @@ pub(super) fn json(request: &HttpRequest, body: &impl Serialize) -> HttpResponse
 }
 
 fn compressed(body: &impl Serialize) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&serde_json::to_vec(body)?)?;
     encoder.finish()
 }

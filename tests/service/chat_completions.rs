@@ -357,6 +357,31 @@ async fn a_message_that_is_withdrawn_on_the_page_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_message_that_a_stop_held_back_is_an_error_and_no_endless_wait() {
+    let (model, server) = talking();
+    let headers = [("x-navi-session", "held")];
+    model.script(vec![Step::text("Long"), Step::Silence]);
+    let first = ask(&server, &streamed(said("Work.")), &headers).await;
+    let session = first.headers()["x-navi-session"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let mut tab = server.tab(&session, Some(0)).await;
+    tab.next_of("stream_delta").await;
+    let second = ask(&server, &streamed(said("And then?")), &headers).await;
+    while tab.next_of("message_accepted").await["content"] != "And then?" {}
+    tab.send(&json!({"type": "stop", "hold": true})).await;
+    let second = chunks(second).await;
+    let error = &second.last().unwrap()["error"];
+    assert!(
+        error["message"].as_str().unwrap().contains("held"),
+        "{error}"
+    );
+    let waits = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(waits["queue"][0]["content"], "And then?");
+}
+
+#[tokio::test]
 async fn a_name_whose_session_was_deleted_leads_to_a_new_one() {
     let (model, server) = talking();
     let headers = [("x-navi-session", "gone")];

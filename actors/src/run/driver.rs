@@ -13,6 +13,7 @@ use super::begin::{find_config, notices};
 use super::context::RunContext;
 use super::{ChildReport, Ends, FileChanges, RunActor, RunSetup, Work};
 use crate::domain::consent;
+use crate::domain::demands::Demands;
 use crate::domain::model_calls::ModelCall;
 use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{
@@ -271,7 +272,15 @@ impl Driver {
 
     /// What the program that asks demands of the answer, as its last request has it.
     fn heed_demands(&mut self) {
-        let Some(demands) = self.services.lending.demanded(self.origin.run_id) else {
+        let (lending, run_id) = (&self.services.lending, self.origin.run_id);
+        let Some(demands) = lending.demanded(run_id) else {
+            // The loan of a run that was read from the store is gone, and so is what to call.
+            let calls = &self.run_loop.demands().calls;
+            if calls.iter().any(|name| !lending.lends(run_id, name)) {
+                let calls = Vec::new();
+                let rest = self.run_loop.demands().clone();
+                self.run_loop.demand(Demands { calls, ..rest });
+            }
             return;
         };
         if demands.without_tools {

@@ -177,6 +177,7 @@ impl Rows {
         ])
         .update_columns([
             consent_rule::Column::Words,
+            consent_rule::Column::Phrase,
             consent_rule::Column::Decision,
             consent_rule::Column::CreatedAt,
         ])

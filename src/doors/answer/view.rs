@@ -23,6 +23,8 @@ pub(super) struct View {
     approvals: Approvals,
     /// Something of the run was told: what is asked in the session is asked for it.
     goes: bool,
+    /// Before that a run of the session was stopped: what waits behind it may be held back.
+    may_be_held: bool,
     /// Navi's own tools, where the run has ended: what it was lent is known no more.
     own_tools: Option<HashSet<String>>,
     text: Heard,
@@ -46,6 +48,7 @@ impl View {
             ephemeral,
             approvals,
             goes: false,
+            may_be_held: false,
             own_tools: None,
             text: Heard::default(),
             thinking: Heard::default(),
@@ -63,6 +66,11 @@ impl View {
         }
     }
 
+    /// Whether the run may be held back by a stop, which no event of its own tells.
+    pub(super) fn may_be_held(&self) -> bool {
+        self.may_be_held && !self.goes
+    }
+
     pub(super) fn turns(&self) -> &Turns {
         &self.turns
     }
@@ -78,7 +86,9 @@ impl View {
             return self.take_snapshot(&session, told);
         }
         let is_own = run_id == Some(self.run_id) && parent_run_id.is_none();
-        self.goes |= is_own;
+        self.goes |= is_own && !matches!(event, Event::MessageAccepted { .. });
+        let is_stop = matches!(event, Event::StreamStopped {}) && parent_run_id.is_none();
+        self.may_be_held |= is_stop && !self.goes;
         // What a subagent asks for is asked of whoever its run answers.
         let is_asked = matches!(
             event,

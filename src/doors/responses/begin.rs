@@ -273,7 +273,13 @@ async fn go_on(
     let begin = Begin::Behind(waits);
     let place = (session, run);
     let joined = Answer::joined(app, who, place, Approvals::ByProgram, begin).await?;
-    engine.demand(run, demands);
+    // A request that comes again finds nothing that waits, and demands nothing once more.
+    let open = engine.approvals(who.user, session).await?;
+    let is_open = |it: &Approval| open.iter().any(|one| one.approval_id == it.id.approval);
+    let waits = |(call, _): &(CallId, String)| engine.lent_call_waits(call);
+    if approvals.iter().any(is_open) || results.iter().any(waits) {
+        engine.demand(run, demands);
+    }
     for Approval {
         id,
         approves,

@@ -149,7 +149,9 @@ impl OpenAiBackend {
                             "the model server refuses a field; asking without it"
                         );
                         body.fields.remove(field);
-                        self.remember(&request.model, field);
+                        if request::is_refused_for_all(field, request) {
+                            self.remember(&request.model, field);
+                        }
                     } else if request::wants_streams(&body.fields, &message) {
                         tracing::debug!("the model server only streams; asking for a stream");
                         body.fields.insert("stream".to_owned(), true.into());

@@ -14,7 +14,10 @@ use crate::protocol::message::ToolCall;
 use super::models::Flavour;
 
 /// Fields that only make an answer better: a server that refuses one is asked without it.
+/// Those that a program's words stand in come first: a refusal repeats them, whatever they say.
 const DISPENSABLE: [&str; 10] = [
+    "response_format",
+    "tool_choice",
     "stream_options",
     "temperature",
     "reasoning_effort",
@@ -23,9 +26,15 @@ const DISPENSABLE: [&str; 10] = [
     "enable_thinking",
     "thinking",
     "reasoning",
-    "response_format",
-    "tool_choice",
 ];
+
+/// Whether a refusal of it is one of the server's, and not of what this request has in it.
+pub(super) fn is_refused_for_all(field: &str, request: &ChatRequest) -> bool {
+    match field {
+        "response_format" => !matches!(request.form, Some(ReplyForm::Schema(_))),
+        _ => true,
+    }
+}
 
 /// The same request always becomes the same bytes: the backend's prefix cache lives on it.
 pub(super) fn body<'a>(

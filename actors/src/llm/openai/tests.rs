@@ -304,6 +304,33 @@ async fn a_field_that_a_server_refuses_is_left_out() {
 }
 
 #[tokio::test]
+async fn what_is_wrong_with_one_programs_form_is_left_out_of_that_request_alone() {
+    let fake = FakeModel::start();
+    let refusal = r#"{"error":{"message":"Invalid schema for response_format 'city': In context=('properties', 'temperature'): no"}}"#;
+    fake.script([Step::status(400, refusal)]);
+    let backend = backend(&fake.url());
+    let asked = || crate::protocol::chat::ChatRequest {
+        form: Some(ReplyForm::Schema(AnswerSchema {
+            name: "city".to_owned(),
+            schema: json!({"type": "object", "properties": {"temperature": {}}}),
+            strict: Some(true),
+        })),
+        temperature: 0.5,
+        ..request("Hi")
+    };
+    for _ in 0..2 {
+        answer(&backend, asked()).await;
+    }
+    let has = |field: &str| -> Vec<bool> {
+        let chats = fake.chats();
+        let sent = chats.iter().map(|chat| chat.body.get(field).is_some());
+        sent.collect()
+    };
+    assert_eq!(has("response_format"), [true, false, true]);
+    assert_eq!(has("temperature"), [true, true, true]);
+}
+
+#[tokio::test]
 async fn a_refusal_that_names_nothing_to_leave_out_is_told() {
     let fake = FakeModel::start();
     fake.script([Step::status(400, r#"{"error":{"message":"no"}}"#)]);

@@ -18,6 +18,9 @@ use super::root::PROC;
 /// How long an end may take before it is given up: a process that the kernel holds dies later.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A tree with more is looked at from above, in one pass: it may grow faster than it is asked.
+const MOST_ASKED: usize = 4096;
+
 /// A process of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
@@ -36,13 +39,24 @@ pub(super) struct Process {
 impl Process {
     /// None where it is gone.
     fn read(of: &Path) -> Option<Self> {
-        let bytes = fs::read(of.join("status")).ok()?;
-        // A process names itself as it likes, and hides behind no byte that is no text.
-        Self::parse(&String::from_utf8_lossy(&bytes))
+        let status = |of: &Path| {
+            let bytes = fs::read(of.join("status")).ok()?;
+            // A process names itself as it likes, and hides behind no byte that is no text.
+            Self::parse(&String::from_utf8_lossy(&bytes))
+        };
+        let mut process = status(of)?;
+        if process.state == 'Z' && process.lives() {
+            // What it holds, the threads say that go on.
+            let threads = fs::read_dir(of.join("task")).ok()?.flatten();
+            let held = threads.filter_map(|thread| status(&thread.path()));
+            process.memory_bytes = held.map(|it| it.memory_bytes).max().unwrap_or(0);
+        }
+        Some(process)
     }
 
+    /// One whose first thread has ended goes on with the others.
     fn lives(&self) -> bool {
-        !matches!(self.state, 'Z' | 'X')
+        self.threads > 1 || !matches!(self.state, 'Z' | 'X')
     }
 
     /// From a `status` file, where a name has no line's end in it.
@@ -79,9 +93,14 @@ pub(super) fn descendants_of(root: i32) -> Vec<Process> {
     let mut found = BTreeMap::new();
     let mut open = first;
     while let Some(pid) = open.pop() {
+        if found.len() > MOST_ASKED {
+            return tree_of(root, &all());
+        }
+        if found.contains_key(&pid) {
+            continue;
+        }
         if let Some(process) = Process::read(&Path::new(PROC).join(pid.to_string())) {
             open.extend(children(pid).unwrap_or_default());
-            // One that lost its parent meanwhile is met again.
             found.insert(pid, process);
         }
     }
@@ -252,6 +271,35 @@ mod tests {
         pids.sort_unstable();
         assert_eq!(pids, [4]);
         assert_eq!(tree_of(1, &all).len(), 3);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn one_whose_first_thread_has_ended_is_counted_and_ended() {
+        let program = "import ctypes, threading, time\n\
+            held = bytearray(b'x' * 40_000_000)\n\
+            threading.Thread(target=lambda: time.sleep(1000)).start()\n\
+            ctypes.CDLL(None).syscall(60, 0)";
+        let mut child = Command::new("python3")
+            .args(["-c", program])
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let own = getpid().as_raw_nonzero().get();
+        let begun = Instant::now();
+        let found = loop {
+            let all = descendants_of(own);
+            let it = all.into_iter().find(|it| it.pid == pid);
+            match it.filter(|it| it.state == 'Z') {
+                Some(found) => break found,
+                None => assert!(begun.elapsed() < PATIENCE, "its first thread goes on"),
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        assert!(found.memory_bytes > 40_000_000, "{found:?}");
+        signal_each(&[found], Signal::KILL);
+        child.wait().unwrap();
+        assert!(descendants_of(own).iter().all(|it| it.pid != pid));
     }
 
     #[test]
