@@ -43,7 +43,14 @@ describe('a person who denies', () => {
     await tab.page.locator('[data-testid="approval-note"]:focus').waitFor();
     await tab.page.keyboard.type(WHY);
     await assertLooks(tab, (name) => tab.screenshot(`${name}-why-not`));
-    await tab.page.keyboard.press('Enter');
+    // Whoever looks elsewhere meanwhile finds the words again.
+    const { hash } = new URL(tab.page.url());
+    await tab.newSession.click();
+    await tab.page.getByTestId('approval').waitFor({ state: 'detached' });
+    await tab.page.evaluate((back) => { location.hash = back; }, hash);
+    await settled(tab, 'approval-note-send').waitFor();
+    assert.equal(await tab.page.getByTestId('approval-note').inputValue(), WHY);
+    await tab.page.getByTestId('approval-note').press('Enter');
 
     await tab.sees('Then in drafts.');
     await tab.idle();

@@ -104,6 +104,12 @@ describe('a task with its hands', () => {
     assert.equal(await card(tab, 'terminal').getAttribute('data-state'), 'asked');
     await assertLooks(tab, (name) => tab.screenshot(`${name}-consent`));
 
+    // So does a window that is in use again: no key answers what nobody went to.
+    await tab.page.locator('[data-testid="approve-once"][aria-disabled="false"]').waitFor();
+    await asked.evaluate((question) => { question.blur(); question.focus(); });
+    await tab.page.keyboard.press('n');
+    assert.equal(await asked.getByTestId('approve-deny').getAttribute('aria-disabled'), 'false');
+
     // From where one writes it is one step back.
     await tab.composer.focus();
     await tab.page.keyboard.press('Shift+Tab');

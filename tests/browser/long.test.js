@@ -14,6 +14,14 @@ describe('a long conversation', () => {
   const drawn = () => it_has.tab.messages.count();
   const said = (n) => it_has.tab.page.locator('[data-testid="message"][data-role="user"]').getByText(`Turn ${n}.`, { exact: true });
 
+  /** Where one was led, or the page has another width, nothing is said to have come. */
+  async function nothingIsNew() {
+    const { page } = it_has.tab;
+    await page.getByTestId('jump-latest').waitFor();
+    await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+    assert.equal(await page.getByTestId('unread').count(), 0);
+  }
+
   /** Looks at it until that is so. */
   const until = (what) => it_has.tab.page.waitForFunction(what);
 
@@ -122,6 +130,7 @@ describe('a long conversation', () => {
     await found.waitFor();
     await tab.page.waitForFunction((element) => element.contains(document.activeElement), await found.elementHandle());
     assert.ok(await drawn() <= 100);
+    await nothingIsNew();
     await tab.page.getByTestId('show-later').dispatchEvent('click');
     await tab.page.getByTestId('jump-latest').click();
     await tab.sees('Still here.');
@@ -144,6 +153,12 @@ describe('a long conversation', () => {
       return log !== undefined && found.length === 2 && found.every(({ top, bottom }) => top > log.top && bottom < log.bottom);
     });
     assert.deepEqual(await page.evaluate(() => [...CSS.highlights.get('found')].map(String)), ['kingfisher', 'weir']);
+    // What is laid out late, or anew, is not new.
+    await page.getByTestId('conversation').evaluate((element) => { element.scrollTop = 0; });
+    await page.setViewportSize({ width: 600, height: 800 });
+    await nothingIsNew();
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await nothingIsNew();
     await tab.screenshot('found-words');
   });
 });

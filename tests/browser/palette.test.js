@@ -99,6 +99,8 @@ describe('the palette', () => {
     await tab.page.reload();
     await tab.ready();
     assert.equal(await tab.newSession.isVisible(), false);
+    // The address is that of a message, which takes the keyboard once it is there.
+    await tab.page.waitForFunction(() => document.activeElement?.matches('article'));
     await tab.page.getByTestId('sidebar-unfold').click();
     await tab.newSession.waitFor();
     await focused('sidebar-fold');

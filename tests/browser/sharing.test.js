@@ -107,6 +107,8 @@ describe('a conversation of two', () => {
       await one.idle();
     }
     await looker.page.getByText('It is written.').first().waitFor();
+    await part(his, 'made-file').waitFor();
+    assert.equal(await part(looker, 'made-file').count(), 0, 'the link opens no files');
     assert.deepEqual(await authors(tab), ['Bohdan']);
     assert.deepEqual(await authors(looker), ['Olena', 'Bohdan']);
   });

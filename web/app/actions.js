@@ -4,7 +4,7 @@
 /** @import { PanelName, SignOnReturned } from './signals.js' */
 /** @import { SessionSummary, SystemStatus } from '../state/wire.js' */
 
-import { t } from '../i18n/index.js';
+import { loadTroubles, t } from '../i18n/index.js';
 import { said } from '../i18n/said.js';
 import { api, ApiError } from '../net/api.js';
 import { onOtherKey, sharedSecret, takeInvitation, takeKey } from '../net/key.js';
@@ -399,7 +399,9 @@ export function closeToast(id) {
 }
 
 /** @param {import('../state/types.js').Problem} error */
-export function showError(error) {
+export async function showError(error) {
+  // Without them it is said in English.
+  if (error.phrase !== undefined) await loadTroubles().catch(() => {});
   showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${said(error.phrase, error.message)}`}`, null, TOAST_MS, true);
 }
 

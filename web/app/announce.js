@@ -3,7 +3,7 @@
 
 /** @import { Envelope, TodoItem } from '../state/wire.js' */
 
-import { hasWords, t } from '../i18n/index.js';
+import { hasWords, loadTroubles, t } from '../i18n/index.js';
 import { said, summaryOf } from '../i18n/said.js';
 import { beginning, plainText } from '../markdown/plain.js';
 import { isDenied } from '../state/approvals.js';
@@ -16,6 +16,8 @@ const TOGETHER_MS = 1_000;
 const KEPT = 8;
 /** How much of an answer is read out, and of what a call is about; the rest is in the page. */
 const ANSWER_CHARS = 400;
+/** It is looked for in so much of it. */
+const READ_CHARS = 4_000;
 const DEED_CHARS = 120;
 
 let last_id = 0;
@@ -37,7 +39,9 @@ export function announceOpened(title) {
 }
 
 /** @param {Envelope} frame */
-export function announceEvent(frame) {
+export async function announceEvent(frame) {
+  // What is said aloud is not said anew once there are words for it.
+  if (frame.type === 'error' && frame.phrase !== undefined) await loadTroubles().catch(() => {});
   const text = frame.seq === undefined ? '' : wordsFor(frame);
   if (text !== '') announce(text);
 }
@@ -58,7 +62,7 @@ function wordsFor(frame) {
     case 'profile_switched': return t('announce.profile', { name: frame.profile_name });
     case 'stream_start': return t('announce.started');
     case 'tool_started': return callWords(frame.tool, frame.args);
-    case 'stream_end': return t('announce.finished', { text: beginning(plainText(frame.content, partWords), ANSWER_CHARS) });
+    case 'stream_end': return t('announce.finished', { text: beginning(plainText(frame.content.slice(0, READ_CHARS), partWords), ANSWER_CHARS) });
     case 'stream_stopped': return t('announce.stopped');
     case 'run_interrupted': return t('announce.interrupted');
     case 'error': return frame.recoverable ? '' : t('announce.failed', { text: said(frame.phrase, frame.message) });

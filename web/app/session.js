@@ -13,7 +13,7 @@ import { attachmentsOf, clear, move, onSettled, retry, workOn } from './attachme
 import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { draftOf, putBack, setDraft, setEdit } from './drafts.js';
 import { keep } from './kept.js';
-import { answering, connection, edits, NEW, openId, outbox, resolving, session, sessionError, showSession, silentSince, steered, stopping } from './signals.js';
+import { answering, connection, continuing, edits, NEW, openId, outbox, resolving, session, sessionError, showSession, silentSince, steered, stopping } from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
@@ -31,6 +31,7 @@ export function openSession(id) {
   showSession(null);
   sessionError.set(null);
   stopping.set(false);
+  continuing.set(false);
   answering.set(new Map());
   resolving.set(new Map());
   forgetChanges();
@@ -66,6 +67,7 @@ function connect(id) {
       }
       showSession(state);
       if (state.run === null) stopping.set(false);
+      else continuing.set(false);
     },
     onconnection: (state, silent_since_ms) => {
       if (!shown()) return;
@@ -77,6 +79,7 @@ function connect(id) {
       if (!shown()) return;
       // Whether an answer arrived before the connection went is told by what comes now.
       unanswered();
+      continuing.set(false);
       if (stopping.get()) linkOf(id)?.send(STOP);
     },
     onconfirmed: (client_ids) => {
@@ -91,6 +94,7 @@ function connect(id) {
         closeIfDone(id);
       } else if (shown()) {
         resolving.set(new Map());
+        continuing.set(false);
         if (refused.code === 'approval_not_found' || refused.code === 'approval_resolved') unanswered();
         else stopping.set(false);
         refusedHandler(refused);
@@ -312,7 +316,9 @@ export const setProfile = (profile_id) => ask((id) => api.change(id, { profile_i
 /** The model that answers from the next message on; null for the profile's own. @param {string | null} model */
 export const setModel = (model) => ask((id) => api.change(id, { model }));
 
-export const continueRun = () => link?.send({ type: 'continue' });
+export function continueRun() {
+  if (link?.send({ type: 'continue' }) === true) continuing.set(true);
+}
 
 /** @param {string} message_id */
 export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_id });

@@ -98,6 +98,8 @@ export const listConnection = signal(/** @type {Connection} */ ('connecting'));
 export const silentSince = signal(0);
 /** Stop was asked and has not taken effect yet. */
 export const stopping = signal(false);
+/** The same of going on. */
+export const continuing = signal(false);
 
 /** The profile for the next new session; null for the service's default. */
 export const chosenProfile = signal(/** @type {string | null} */ (null));

@@ -28,9 +28,9 @@ const UNTITLED = new Set(['flowchart', 'class', 'state', 'er', 'mindmap']);
  * @param {string} kind as `kindOf` has it
  */
 export function titleOf(source, kind) {
-  const front = /^\s*---\s*\n([\s\S]*?)\n\s*---/.exec(source)?.[1] ?? '';
-  const found = /^\s*accTitle\s*:\s*(.+)$/m.exec(source)?.[1] ?? /^title\s*:\s*(.+)$/m.exec(front)?.[1]
-    ?? (UNTITLED.has(kind) ? null : /^\s*(?:pie\s+(?:showData\s+)?)?title:?\s+(.+)$/m.exec(source)?.[1]) ?? '';
+  const front = /^\s*---[ \t]*\r?\n([\s\S]*?)\n[ \t]*---/.exec(source)?.[1] ?? '';
+  const found = /^[ \t]*accTitle[ \t]*:[ \t]*(.+)$/m.exec(source)?.[1] ?? /^title[ \t]*:[ \t]*(.+)$/m.exec(front)?.[1]
+    ?? (UNTITLED.has(kind) ? null : /^[ \t]*(?:pie[ \t]+(?:showData[ \t]+)?)?title:?[ \t]+(.+)$/m.exec(source)?.[1]) ?? '';
   return found.trim().replace(/^(["'])(.*)\1$/, '$2').slice(0, 200);
 }
 
@@ -45,7 +45,7 @@ export function problemOf(error, source) {
   // What ends too early is missed after its last line.
   const line = Math.min(Number(/\bline:? (\d+)/i.exec(error)?.[1]), source.trimEnd().split('\n').length);
   // Before it counts, the library takes out what is no part of the diagram.
-  const counts = line > 0 && !/^\s*(%%|---)/m.test(source);
+  const counts = line > 0 && !/^[ \t]*(%%|---)/m.test(source);
   return counts ? { why: 'syntax', line } : { why: 'syntax' };
 }
 

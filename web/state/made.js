@@ -5,7 +5,7 @@
 
 import { written } from './work.js';
 
-/** @typedef {{ id: string, from_ms: number, end: string, calls: Call[], changes: Change[] }} Run */
+/** @typedef {{ id: string, from_ms: number, to_ms: number, end: string, calls: Call[], changes: Change[] }} Run */
 
 /**
  * @param {Entry[]} entries
@@ -34,18 +34,22 @@ function runsOf(entries) {
   const runs = new Map();
   for (const entry of entries) {
     if (entry.kind !== 'assistant' || entry.run_id === null) continue;
-    const run = runs.get(entry.run_id) ?? { id: entry.run_id, from_ms: Date.parse(entry.created_at), end: '', calls: [], changes: [] };
+    const at_ms = Date.parse(entry.created_at);
+    const run = runs.get(entry.run_id) ?? { id: entry.run_id, from_ms: at_ms, to_ms: at_ms, end: '', calls: [], changes: [] };
     runs.set(run.id, run);
     run.end = entry.id;
+    // How long its last calls go on is not told: what was stopped in them ends with them.
+    run.to_ms = entry.calls.length === 0 ? at_ms : Infinity;
     run.calls.push(...entry.calls);
   }
   return runs;
 }
 
-/** A subagent's run has another id: one goes at a time, and its time says whose it is. @param {Change} change @param {Map<string, Run>} runs */
+/** A subagent's run has another id: one goes at a time, and its time says whose it is, or that it is another branch's. @param {Change} change @param {Map<string, Run>} runs */
 function runOf({ run_id, at }, runs) {
   if (run_id === undefined) return undefined;
-  return runs.get(run_id) ?? [...runs.values()].findLast(({ from_ms }) => from_ms <= Date.parse(at));
+  const at_ms = Date.parse(at);
+  return runs.get(run_id) ?? [...runs.values()].findLast(({ from_ms, to_ms }) => from_ms <= at_ms && at_ms <= to_ms);
 }
 
 /** Those that nobody took back, oldest first. @param {Change[]} changes */

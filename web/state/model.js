@@ -81,7 +81,9 @@ function endingOf(snapshot) {
   const phrase = snapshot.reason_phrase;
   if (snapshot.state === 'interrupted') return { kind: 'interrupted', reason, phrase };
   if (snapshot.state === 'failed') return { kind: 'failed', code: 'run_failed', message: reason, phrase };
-  return snapshot.can_continue ? { kind: 'limited' } : null;
+  if (snapshot.can_continue) return { kind: 'limited' };
+  // Only a stop leaves waiting what waits: every other end begins it.
+  return snapshot.state === 'idle' && snapshot.queue.length > 0 ? { kind: 'stopped' } : null;
 }
 
 /**

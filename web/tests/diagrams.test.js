@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
-import { mock, test } from 'node:test';
+import { afterEach, beforeEach, mock, test } from 'node:test';
 
 import { DiagramError, Diagrams, DRAW_SECONDS } from '../app/diagrams.js';
 import { imageAddress, kindOf, MAX_IMAGE_CHARS, MAX_SOURCE_CHARS, problemOf, titleOf } from '../state/diagrams.js';
+
+// A frame that is idle is kept for a minute: nobody here waits for that.
+beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
+afterEach(() => mock.timers.reset());
 
 /** The frames that were opened: what each was sent, and how it is spoken from. */
 function frames() {
@@ -44,31 +48,26 @@ test('diagrams are drawn one after the other, in one frame', async () => {
 });
 
 test('a source that takes too long costs its frame, and not what comes after it', async () => {
-  mock.timers.enable({ apis: ['setTimeout'] });
-  try {
-    const { opened, draw } = frames();
-    const slow = why(draw('slow'));
-    const next = draw('next');
-    opened[0].heard({ ready: true });
-    mock.timers.tick(DRAW_SECONDS * 1_000);
-    assert.deepEqual(await slow, { why: 'time' });
-    assert.deepEqual(opened.map(({ removed }) => removed), [true, false]);
-    opened[0].heard(picture(2, 'late'));
-    opened[1].heard({ ready: true });
-    opened[1].heard(picture(1, 'late'));
-    opened[1].heard(picture(2));
-    assert.equal((await next).svg, '<svg>2</svg>');
+  const { opened, draw } = frames();
+  const slow = why(draw('slow'));
+  const next = draw('next');
+  opened[0].heard({ ready: true });
+  mock.timers.tick(DRAW_SECONDS * 1_000);
+  assert.deepEqual(await slow, { why: 'time' });
+  assert.deepEqual(opened.map(({ removed }) => removed), [true, false]);
+  opened[0].heard(picture(2, 'late'));
+  opened[1].heard({ ready: true });
+  opened[1].heard(picture(1, 'late'));
+  opened[1].heard(picture(2));
+  assert.equal((await next).svg, '<svg>2</svg>');
 
-    // Where there is nothing more to draw it goes, and the next one gets another.
-    mock.timers.tick(3_600_000);
-    assert.equal(opened[1].removed, true);
-    const absent = why(draw('absent'));
-    assert.equal(opened.length, 3);
-    mock.timers.tick(3_600_000);
-    assert.deepEqual(await absent, { why: 'load' });
-  } finally {
-    mock.timers.reset();
-  }
+  // Where there is nothing more to draw it goes, and the next one gets another.
+  mock.timers.tick(3_600_000);
+  assert.equal(opened[1].removed, true);
+  const absent = why(draw('absent'));
+  assert.equal(opened.length, 3);
+  mock.timers.tick(3_600_000);
+  assert.deepEqual(await absent, { why: 'load' });
 });
 
 test('what nobody waits for any more is not drawn, and neither is what is too large', async () => {
@@ -100,5 +99,9 @@ test('a diagram has its kind and its title, and a complaint its line where that 
   assert.deepEqual(problemOf('Parse error on line 2:\n...', 'flowchart TD\n A --> '), { why: 'syntax', line: 2 });
   assert.deepEqual(problemOf('Parse error on line 2:\n...', '%% a word\nflowchart TD\n A --> '), { why: 'syntax' });
   assert.deepEqual(problemOf('No diagram type detected matching given configuration for text: x', 'x'), { why: 'unknown' });
+  const blank = '\n'.repeat(19_000);
+  assert.equal(titleOf(`---\nconfig: x${blank}flowchart TD`, 'sequence'), '');
+  assert.equal(titleOf(`sequenceDiagram${blank}title How it goes`, 'sequence'), 'How it goes');
+  assert.deepEqual(problemOf('Parse error on line 2:', `pie${blank}x`), { why: 'syntax', line: 2 }, 'blank lines cost no more than others');
   assert.deepEqual(imageAddress('<svg a="#b">ї</svg>'), 'data:image/svg+xml;charset=utf-8,%3Csvg%20a%3D%22%23b%22%3E%D1%97%3C%2Fsvg%3E');
 });

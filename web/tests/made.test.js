@@ -27,8 +27,15 @@ test('a run that wrote one file ends with it, and a file that is written twice i
 });
 
 test('what a subagent wrote is of the run that went then', () => {
-  assert.deepEqual(made(changes({ run_id: 'child', at: at(50) }, { run_id: 'other', path: 'b.md', at: at(105) })), [['a2', ['a.md']], ['b2', ['b.md']]]);
+  assert.deepEqual(made(changes({ run_id: 'child', at: at(15) }, { run_id: 'other', path: 'b.md', at: at(105) })), [['a2', ['a.md']], ['b2', ['b.md']]]);
   assert.deepEqual(made(changes({ run_id: 'child', at: at(5) })), [], 'of a run that is not there');
+});
+
+test('what a subagent wrote on another branch is of no run that is shown', () => {
+  assert.deepEqual(made(changes({ run_id: 'child', at: at(50) })), [], 'between two runs');
+  assert.deepEqual(made(changes({ run_id: 'child', at: at(200) })), [], 'after the last');
+  const stopped = [entry('a1', 'r1', 10, [newCall('s', 'spawn_agent', {}, 'stopped')])];
+  assert.deepEqual([...madeFiles(stopped, changes({ run_id: 'child', at: at(50) }), null, new Map())], [['a1', ['a.md']]], 'it was stopped in the call');
 });
 
 test('a file that was moved is where it went, and one that is gone is none', () => {

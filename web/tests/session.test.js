@@ -228,6 +228,16 @@ test('a page that is loaded again knows why the last run ended, and what one tha
   assert.deepEqual(waiting, { ...run.waiting, since: run.started_at });
 });
 
+test('a stop left waiting what waits where nothing goes, and no other end did', () => {
+  const queue = [{ message_id: 'm2', run_id: 'r2', content: 'And then?', mode: /** @type {const} */ ('queue'), created_at: snapshot.created_at }];
+  assert.deepEqual(fromSnapshot({ ...snapshot, queue }).ending, { kind: 'stopped' });
+  assert.equal(fromSnapshot(snapshot).ending, null);
+  assert.deepEqual(fromSnapshot({ ...snapshot, queue, can_continue: true }).ending, { kind: 'limited' });
+  const answered = frames.findIndex((frame) => frame.type === 'stream_end');
+  const between = play(start, frames.slice(0, answered + 1));
+  assert.deepEqual([between.run, between.queue.length, between.ending], [null, 1, null]);
+});
+
 test('a page that is loaded again shows what the last run had to say, where it was said', () => {
   const service = new FakeService();
   service.commit({ id: 'm1', role: 'user', content: 'Hello' });

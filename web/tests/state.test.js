@@ -8,7 +8,7 @@ import { byCategory, isUnconfirmed, plainName } from '../state/memory.js';
 import { matched, pieces } from '../state/search.js';
 import { activeBackend, backendOf, defaultProfile, expectedModel, fetching, hostOf, misfit, modelTrouble, readyBackends, staysHere, worthFetching } from '../state/service.js';
 import { groupOf, isNews, matching, withoutSession, withSession } from '../state/sessions.js';
-import { densest } from '../ui/found.js';
+import { densest, patternOf } from '../ui/found.js';
 
 /** @import { OutboxItem } from '../state/outbox.js' */
 /** @import { Fact, SessionSummary, SystemStatus } from '../state/wire.js' */
@@ -189,6 +189,12 @@ test('what was looked for is found where most of it stands together', () => {
   const the = (/** @type {number} */ at) => ({ at, word: 'the' });
   assert.equal(densest([the(0), the(50), the(900), { at: 905, word: 'cat' }, the(2_000)]), 2);
   assert.equal(densest([the(5)]), 0);
+});
+
+test('words that were looked for are found with a hyphen in them, and over a broken line', () => {
+  const found = (/** @type {string[]} */ words) => [...'A Well-known (a+b) night\n  train.'.matchAll(patternOf(words) ?? /^$/g)].map(([text]) => text);
+  assert.deepEqual(found(['well-known', '(a+b)', 'night train']), ['Well-known', '(a+b)', 'night\n  train']);
+  assert.equal(patternOf(['', ' ']), null);
 });
 
 test('a message that was meant to steer still does after a reload', () => {

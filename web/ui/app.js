@@ -117,7 +117,7 @@ export class NaviApp extends NaviElement {
 
   render() {
     if (!hasWords.get()) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
-    if (sharedLink.get() !== null) return html`<navi-shared></navi-shared>`;
+    if (sharedLink.get() !== null) return html`<navi-shared></navi-shared>${panel.get() === 'image' ? opened('image') : nothing}`;
     if (invitation.get() !== null) return html`<navi-invitation></navi-invitation>`;
     if (signedOut.get() || returned.get() !== null) return html`<navi-sign-in></navi-sign-in>`;
     const drawer = drawerOpen.get();

@@ -33,6 +33,11 @@ const END_PX = 2;
 const OVERLAP_PX = 40;
 /** As long may the service's note be. */
 const NOTE_CHARS = 500;
+/** Of so many questions the page keeps what was begun to be said of them. */
+const NOTES = 20;
+
+/** Why not, by question, until it is answered: it is shown anew where another one stood meanwhile. @type {Map<string, string>} */
+const notes = new Map();
 
 /** By where a key lies, whatever the layout. @type {Record<string, string>} */
 const KEYS = { KeyY: 'approve-once', KeyA: 'approve-always', KeyN: 'approve-deny' };
@@ -58,10 +63,15 @@ export class NaviApproval extends NaviElement {
     this._clock = undefined;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
+    /** What scrolls around it, where there is little room. @type {Element | null} */
+    this._foot = null;
+    this._onscroll = () => void this.#look();
   }
 
   connectedCallback() {
     super.connectedCallback();
+    this._foot = this.closest('.foot');
+    this._foot?.addEventListener('scroll', this._onscroll, { passive: true });
     this._clock = setInterval(() => { if (isOpen(this.approval)) this._now = Date.now(); }, 1000);
     this.#settle();
   }
@@ -69,10 +79,10 @@ export class NaviApproval extends NaviElement {
   /** @param {Map<PropertyKey, unknown>} changed */
   willUpdate(changed) {
     const before = /** @type {Approval | null | undefined} */ (changed.get('approval'));
-    if (before == null || before.approval_id === this.approval.approval_id) return;
+    if (!changed.has('approval') || before?.approval_id === this.approval.approval_id) return;
     this._whole = false;
     this._read = false;
-    this._why = false;
+    this._why = notes.has(this.approval.approval_id);
     this.#settle();
   }
 
@@ -110,19 +120,27 @@ export class NaviApproval extends NaviElement {
     // Differences are drawn after what is around them.
     await Promise.all([.../** @type {NodeListOf<NaviElement>} */ (scroller.querySelectorAll('navi-diff'))].map((diff) => diff.updateComplete));
     const { scrollHeight, clientHeight, scrollTop } = scroller;
-    if (approval_id !== this.approval.approval_id || clientHeight === 0 || scrollHeight - clientHeight - scrollTop > END_PX) return;
+    if (approval_id !== this.approval.approval_id || clientHeight === 0 || scrollHeight - clientHeight - scrollTop > END_PX || this.#below(scroller) > END_PX) return;
     this._read = true;
     this.#settle();
   }
 
+  /** By how much it ends below what is in sight of the foot. @param {Element} scroller */
+  #below(scroller) {
+    return this._foot === null ? 0 : scroller.getBoundingClientRect().bottom - this._foot.getBoundingClientRect().bottom;
+  }
+
   #readOn() {
     const scroller = this.#scroller();
-    scroller?.scrollBy({ top: scroller.clientHeight - OVERLAP_PX, behavior: 'instant' });
+    if (scroller === null) return;
+    scroller.scrollBy({ top: scroller.clientHeight - OVERLAP_PX, behavior: 'instant' });
+    if (this.#below(scroller) > 0) this._foot?.scrollBy({ top: this.#below(scroller), behavior: 'instant' });
     void this.#look();
   }
 
   disconnectedCallback() {
     super.disconnectedCallback();
+    this._foot?.removeEventListener('scroll', this._onscroll);
     clearInterval(this._clock);
     clearTimeout(this._timer);
   }
@@ -130,16 +148,11 @@ export class NaviApproval extends NaviElement {
   /** Whoever has the page open and nothing in hand is led to the question, never onto a button. */
   firstUpdated() {
     if (!isOpen(this.approval) || !isKeyboardFree() || !document.hasFocus()) return;
-    this.focusCard();
-    // What is typed just then was meant for something else.
-    this._keys = false;
-  }
-
-  focusCard() {
-    this._keys = true;
     const card = this.querySelector('section');
     card?.scrollIntoView({ block: 'nearest' });
     card?.focus({ preventScroll: true });
+    // What is typed just then was meant for something else.
+    this._keys = false;
   }
 
   render() {
@@ -155,7 +168,7 @@ export class NaviApproval extends NaviElement {
     return html`<section class="approval" data-testid="approval" data-approval-id=${approval_id} data-call-id=${approval.call_id} data-tool=${tool} data-state="asked"
       data-effect=${request.effect} role="group" aria-labelledby=${title} tabindex="-1"
       @focusin=${(/** @type {FocusEvent} */ event) => this.#entered(event)} @pointerdown=${() => { this._keys = true; }} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
-      <div class="approval-scroll" tabindex="0" role="group" aria-labelledby=${title} @scroll=${() => void this.#look()}>
+      <div class="approval-scroll" tabindex="0" @scroll=${() => void this.#look()}>
       <div class="approval-head"><span class="approval-icon">${icons.shield}</span><div>
         <h2 id=${title}>${t('approval.title')} <span class="approval-summary" data-testid="approval-summary">${visibleWords(headOf(request))}</span></h2>
         <p class="approval-meta">${this.of < 2 ? nothing : html`<span class="chip" data-testid="approval-of">${t('approval.of', { n: 1, total: this.of })}</span>`}<span class="chip">${toolIcon(tool)}<span>${tool}</span></span><span class="chip">${t(`approval.effect.${request.effect}`)}</span>
@@ -169,9 +182,9 @@ export class NaviApproval extends NaviElement {
     </section>`;
   }
 
-  /** Whoever comes here by themselves may answer by a single key. @param {FocusEvent} event */
+  /** Whoever comes here by themselves may answer by a single key: a window that is in use again asked for nothing. @param {FocusEvent} event */
   #entered({ relatedTarget }) {
-    if (!(relatedTarget instanceof Node && this.contains(relatedTarget))) this._keys = true;
+    if (relatedTarget instanceof Node && !this.contains(relatedTarget)) this._keys = true;
   }
 
   /** Y, A and N answer where the question has the keyboard. @param {KeyboardEvent} event */
@@ -222,7 +235,8 @@ export class NaviApproval extends NaviElement {
       ${this.#time(approval)}
     </div>
     ${this._why ? html`<form class="approval-note" @submit=${(/** @type {SubmitEvent} */ event) => { event.preventDefault(); if (!blocked) this.#answer('deny'); }}>
-      <input type="text" data-testid="approval-note" maxlength=${NOTE_CHARS} autocomplete="off" enterkeyhint="send" placeholder=${t('approval.note')} aria-label=${t('approval.note')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#noteKey(event)}>
+      <input type="text" data-testid="approval-note" maxlength=${NOTE_CHARS} autocomplete="off" enterkeyhint="send" placeholder=${t('approval.note')} aria-label=${t('approval.note')} .value=${notes.get(approval_id) ?? ''}
+        @input=${(/** @type {InputEvent} */ event) => keepNote(approval_id, /** @type {HTMLInputElement} */ (event.target).value)} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#noteKey(event)}>
       <button type="submit" class="button small destructive" data-testid="approval-note-send" aria-disabled=${String(blocked)}>${t('approval.note_send')}</button></form>` : nothing}`;
   }
 
@@ -234,6 +248,7 @@ export class NaviApproval extends NaviElement {
 
   async #toggleWhy() {
     this._why = !this._why;
+    if (!this._why) notes.delete(this.approval.approval_id);
     await this.updateComplete;
     /** @type {HTMLElement | null} */ (this.querySelector(`[data-testid="${this._why ? 'approval-note' : 'approval-why'}"]`))?.focus();
   }
@@ -274,11 +289,19 @@ export class NaviApproval extends NaviElement {
     const held = this.contains(document.activeElement);
     const note = isDenied({ decision }) ? this.querySelector('input')?.value.trim() ?? '' : '';
     if (!approve(approval_id, decision, note)) return;
+    notes.delete(approval_id);
     if (!held) return;
     // The keyboard goes on to what is asked next, and else back to where one writes.
     if (approvals.get().some((other) => isOpen(other) && other.approval_id !== approval_id)) this.querySelector('section')?.focus();
     else /** @type {HTMLElement | null} */ (document.querySelector('#composer'))?.focus({ preventScroll: true });
   }
+}
+
+/** @param {string} approval_id @param {string} note */
+function keepNote(approval_id, note) {
+  notes.delete(approval_id);
+  if (note !== '') notes.set(approval_id, note);
+  if (notes.size > NOTES) notes.delete([...notes.keys()][0]);
 }
 
 /** What is shown of a long code. @param {string} text */

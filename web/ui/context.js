@@ -81,8 +81,11 @@ export class NaviContext extends NaviPanel {
     this._next = 'loading';
     this._problem = null;
     try {
-      this._next = await api.context(this._id);
+      const next = await api.context(this._id);
+      // Nobody waits for it any more where it was closed.
+      if (this._next === 'loading') this._next = next;
     } catch (error) {
+      if (this._next !== 'loading') return;
       this._next = null;
       this._problem = pageError(error);
     }

@@ -3,7 +3,7 @@
 
 import { showToast } from '../app/actions.js';
 import { loadEarlier, outboxOf } from '../app/session.js';
-import { changes, connection, printing, session, target, unfolded } from '../app/signals.js';
+import { changes, connection, printing, session, sharedLink, target, unfolded } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { madeFiles } from '../state/made.js';
@@ -46,8 +46,9 @@ export class NaviConversation extends NaviElement {
     /** Whether the reader is away from the end, and what was the newest entry when that began. */
     this._away = false;
     this._newest_read = '';
-    /** How high that was, and how many lines it has grown by. */
-    this._height_read = 0;
+    /** That entry as it was drawn last, and by how much and how many lines it grew since. @type {{ entry: Entry | undefined, height: number }} */
+    this._measured = { entry: undefined, height: 0 };
+    this._grown_px = 0;
     this._lines = 0;
     this._session_id = '';
     this._keeper = new ScrollKeeper((away) => this.#left(away), (edge) => (edge === 'start' ? void this.#earlier() : this.#later()), () => this.#count());
@@ -130,7 +131,8 @@ export class NaviConversation extends NaviElement {
     const asked = answers(state.entries);
     const drawn = state.entries.slice(from, to);
     this._work = stretches(drawn, whole && state.run !== null, this._work);
-    this._made = madeFiles(state.entries, changes.get() ?? NONE, state.run?.run_id ?? null, this._made);
+    // Whoever looks by a link can open none.
+    if (sharedLink.get() === null) this._made = madeFiles(state.entries, changes.get() ?? NONE, state.run?.run_id ?? null, this._made);
     const compressed = compressedAt(state.compression, state.entries, state.earlier);
     return html`
       <div class="scroll" role="log" aria-live="off" aria-label=${t('conversation.label')} tabindex="0" data-testid="conversation"
@@ -188,8 +190,10 @@ export class NaviConversation extends NaviElement {
   /** @param {boolean} away */
   #left(away) {
     this._away = away;
-    this._newest_read = session.get()?.entries.at(-1)?.id ?? '';
-    this._height_read = this.#newestRead()?.offsetHeight ?? 0;
+    const entry = session.get()?.entries.at(-1);
+    this._newest_read = entry?.id ?? '';
+    this._measured = { entry, height: this.#newestRead()?.offsetHeight ?? 0 };
+    this._grown_px = 0;
     this._lines = 0;
   }
 
@@ -197,12 +201,16 @@ export class NaviConversation extends NaviElement {
     return /** @type {HTMLElement | null} */ (this.querySelector(`article[data-message-id="${CSS.escape(this._newest_read)}"]`));
   }
 
-  /** While one reads further up the newest message may go on, far below. */
+  /** While one reads further up the newest message may go on, far below: what else makes it higher is no news. */
   #count() {
     const article = this._away ? this.#newestRead() : null;
     if (article === null) return;
+    const before = this._measured;
+    this._measured = { entry: session.get()?.entries.findLast(({ id }) => id === this._newest_read), height: article.offsetHeight };
+    if (this._measured.entry === before.entry || before.height === 0) return;
+    this._grown_px += this._measured.height - before.height;
     const line_px = Number.parseFloat(getComputedStyle(article.querySelector('.prose') ?? article).lineHeight) || LINE_PX;
-    this._lines = Math.max(0, Math.round((article.offsetHeight - this._height_read) / line_px));
+    this._lines = Math.max(0, Math.round(this._grown_px / line_px));
   }
 
   /** What came since the reader left the end. @param {Entry[]} entries */

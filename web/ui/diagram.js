@@ -14,6 +14,8 @@ import { openable } from './image.js';
 
 /** So far from where a person looks it is drawn already. */
 const NEAR = '600px';
+/** What may go better another time. */
+const PASSING = new Set(['load', 'time']);
 
 const darkness = matchMedia('(prefers-color-scheme: dark)');
 const isDarkOutside = signal(darkness.matches);
@@ -55,11 +57,11 @@ export class NaviDiagram extends NaviCode {
     this.#forgo();
   }
 
-  /** What is not drawn yet is asked for again once somebody is near. */
+  /** What is not drawn yet, or what it takes was not there in time, is asked for again once somebody is near. */
   #forgo() {
     this._gone.abort();
     this._gone = new AbortController();
-    if (this._problem === null) this._asked = this._picture === null ? null : { code: this.code, dark: this._picture.dark };
+    if (this._problem === null || PASSING.has(this._problem.why)) this._asked = this._picture === null ? null : { code: this.code, dark: this._picture.dark };
   }
 
   willUpdate() {

@@ -41,10 +41,16 @@ const isScroller = (overflow) => overflow === 'auto' || overflow === 'scroll';
 
 /** @typedef {{ range: Range, at: number, word: string }} Found */
 
+/** What finds any of these words, however the spaces in them are broken; null where there are none. @param {string[]} words */
+export function patternOf(words) {
+  const parts = words.map((word) => word.trim()).filter((word) => word !== '').map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&').replace(/\s+/g, '\\s+'));
+  return parts.length === 0 ? null : new RegExp(parts.join('|'), 'giu');
+}
+
 /** @param {Element} part @param {string[]} words @returns {Found[]} */
 function rangesOf(part, words) {
-  const pattern = words.filter((word) => word !== '').map((word) => word.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|');
-  if (pattern === '') return [];
+  const pattern = patternOf(words);
+  if (pattern === null) return [];
   /** @type {Found[]} */
   const found = [];
   let before = 0;
@@ -52,7 +58,7 @@ function rangesOf(part, words) {
   for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {
     const text = node.nodeValue ?? '';
     if (node.parentElement?.checkVisibility() === true) {
-      for (const match of text.matchAll(new RegExp(pattern, 'giu'))) {
+      for (const match of text.matchAll(pattern)) {
         const range = new Range();
         range.setStart(node, match.index);
         range.setEnd(node, match.index + match[0].length);

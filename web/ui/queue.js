@@ -2,7 +2,7 @@
 
 import { growEdit, setEdit } from '../app/drafts.js';
 import { continueRun, editQueued, withdraw } from '../app/session.js';
-import { connection, edits, isGuest, isRunning, queue, steered, writtenBy } from '../app/signals.js';
+import { connection, continuing, edits, isGuest, queue, session, steered, writtenBy } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { NaviElement } from './element.js';
@@ -14,12 +14,12 @@ export class NaviQueue extends NaviElement {
   render() {
     const waiting = queue.get();
     if (waiting.length === 0) return nothing;
-    return html`${isRunning.get() ? nothing : this.#held()}<ul class="queue" aria-label=${t('queue.label')}>${repeat(waiting, (item) => item.message_id, (item) => this.#item(item))}</ul>`;
+    return html`${session.get()?.ending?.kind === 'stopped' ? this.#held() : nothing}<ul class="queue" aria-label=${t('queue.label')}>${repeat(waiting, (item) => item.message_id, (item) => this.#item(item))}</ul>`;
   }
 
   #held() {
     return html`<p class="queue-held" role="status" data-testid="queue-held">${t('queue.held')}
-      ${isGuest.get() ? nothing : html`<button type="button" class="button small" data-testid="queue-go-on" ?disabled=${connection.get() !== 'open'} @click=${continueRun}>${t('queue.go_on')}</button>`}</p>`;
+      ${isGuest.get() ? nothing : html`<button type="button" class="button small" data-testid="queue-go-on" ?disabled=${connection.get() !== 'open' || continuing.get()} @click=${continueRun}>${t('queue.go_on')}</button>`}</p>`;
   }
 
   /** @param {QueuedMessage} item */

@@ -21,6 +21,12 @@ export class NaviSessionMenu extends NaviElement {
     this._open = false;
   }
 
+  /** What is taken out of the page closes, and tells nobody. */
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this._open = false;
+  }
+
   render() {
     const { session } = this;
     const id = `session-menu-${session.id}`;
