@@ -54,7 +54,8 @@ impl RunContext {
         match &setup.work {
             Work::Turn(turn) => {
                 let store = &setup.services.store;
-                let read = store.context_messages(setup.session_id, &turn.path, turn.context.start);
+                let ordinals = turn.context.start..turn.message_count;
+                let read = store.context_messages(setup.session_id, &turn.path, ordinals);
                 let read = read.await.map_err(|error| store_error(&error))?;
                 let (ordinals, messages): (Vec<_>, Vec<Arc<Message>>) = read
                     .into_iter()

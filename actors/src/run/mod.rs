@@ -18,7 +18,9 @@ mod model_call;
 mod offers;
 mod origins;
 mod pace;
+mod parking;
 mod planning;
+mod proposals;
 mod subagents;
 mod tool_calls;
 
@@ -125,6 +127,8 @@ pub struct Turn {
     pub config: Option<Box<RunConfig>>,
     /// Where the conversation's messages are.
     pub path: Vec<Segment>,
+    /// How many messages the session has.
+    pub message_count: u64,
     /// The session's last event so far.
     pub last_seq: u64,
 }

@@ -30,10 +30,11 @@ impl SessionActor {
         let id = self.id;
         let branch_id = self.told.branch_id;
         let (state, path) = (self.told.context().clone(), self.told.path());
+        let ordinals = state.start..self.told.message_count;
         let session = self.told.summary.clone();
         let notes = self.notes();
         let work = async move {
-            let messages = services.store.context_messages(id, &path, state.start);
+            let messages = services.store.context_messages(id, &path, ordinals);
             let messages = messages.await.ok()?.into_iter();
             let messages = messages
                 .map(|(at, message)| (at, state.as_decided(message)))

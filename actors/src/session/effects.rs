@@ -126,6 +126,7 @@ impl SessionActor {
             from,
             config,
             path: self.told.path(),
+            message_count: self.told.message_count,
             last_seq: self.telling.sequencer().told_seq(),
         };
         let limits = self.services.runs;

@@ -118,6 +118,7 @@ impl Handler<GetContext> for SessionActor {
         let mut context = self.told.context().clone();
         let store = self.services.store.clone();
         let (id, path) = (self.id, self.told.path());
+        let ordinals = context.start..self.told.message_count;
         let counted = self.told.summary.context_token_count;
         Box::pin(async move {
             if memory == Memory::LeftOut {
@@ -127,7 +128,7 @@ impl Handler<GetContext> for SessionActor {
                 let memory = store.memory_summary(session.user_id).await;
                 context.memory = memory.map_err(|error| store_error(&error))?;
             }
-            let read = store.context_messages(id, &path, context.start).await;
+            let read = store.context_messages(id, &path, ordinals).await;
             let messages: Vec<_> = read
                 .map_err(|error| store_error(&error))?
                 .into_iter()

@@ -1,20 +1,25 @@
 //! Which messages stand on which branch.
 
-use std::sync::Arc;
-
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use chrono::TimeDelta;
+
+use super::conversation::MAX_ORDINAL;
 use super::testing::{TestDb, Writer, at, on_both, user_message};
 use super::{Store, StoreError};
 use crate::domain::history::{Branch, ContextState, MessagePosition, fork, path};
 use crate::domain::session::write::Write;
 use crate::protocol::command::CallDecision;
 use crate::protocol::ids::{CallId, MessageId};
+use crate::protocol::message::Message;
 
 on_both!(
     messages_stand_on_the_branch_that_is_shown,
     a_page_holds_the_newest_of_what_is_shown,
     a_context_reads_its_own_stretch,
+    what_a_context_gained_is_known_without_reading_it,
     a_context_belongs_to_its_branch,
     commits_of_one_group_follow_each_other,
     a_branch_that_makes_no_sense_is_refused,
@@ -155,7 +160,9 @@ async fn a_context_reads_its_own_stretch(db: TestDb) {
     let branches = writer.load().await.branches;
     let read = async |shown: u32, from: u64| -> Vec<u64> {
         let path = path(&branches, shown);
-        let messages = store.context_messages(writer.id, &path, from).await;
+        let messages = store
+            .context_messages(writer.id, &path, from..MAX_ORDINAL)
+            .await;
         messages.unwrap().into_iter().map(|(n, _)| n).collect()
     };
     assert_eq!(read(2, 0).await, [0, 1, 4, 6]);
@@ -188,6 +195,63 @@ async fn a_context_reads_its_own_stretch(db: TestDb) {
         .unwrap();
     let expected = told(&[(0, "a"), (1, "b"), (7, "j")]);
     assert_eq!(texts(&store, &writer, 3).await, expected);
+}
+
+async fn what_a_context_gained_is_known_without_reading_it(db: TestDb) {
+    let mut store = db.open().await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    store.on_statement(move |_| _ = count.fetch_add(1, Ordering::Relaxed));
+    let writer = Writer::new(&store).await;
+    // Whether all was known; what is known is what is there.
+    let is_known = async |next: u64| {
+        let loaded = writer.load().await;
+        let path = path(&loaded.branches, loaded.branch_id);
+        let before = asked.load(Ordering::Relaxed);
+        let known = store.context_messages(writer.id, &path, 0..next).await;
+        let is_known = asked.load(Ordering::Relaxed) == before;
+        let fresh = store.clone().keeping(0);
+        let there = fresh.context_messages(writer.id, &path, 0..next).await;
+        assert_eq!(known, there);
+        is_known
+    };
+    fill(&writer).await;
+    assert!(!is_known(7).await);
+    assert!(is_known(7).await);
+    let precise = Message {
+        decision: Some(CallDecision::Done),
+        image_urls: vec!["elsewhere".to_owned()],
+        created_at: at(1) + TimeDelta::nanoseconds(789),
+        ..user_message("h\0i")
+    };
+    writer
+        .write(vec![Write::Message(Arc::new(precise)), says("i")])
+        .await
+        .unwrap();
+    assert!(is_known(9).await);
+    assert!(is_known(8).await, "a part of it");
+
+    // One that is refused takes the others' usual way, and what they wrote is read.
+    let twice = vec![says("j"), Write::Fork(branch(2, 1, 5))];
+    let group = vec![writer.commit(vec![says("k")]), writer.commit(twice)];
+    let fates = store.commit_group(group).await;
+    assert!(matches!(fates[..], [Ok(()), Err(_)]), "{fates:?}");
+    assert!(!is_known(10).await);
+    assert!(is_known(10).await);
+    writer.write(vec![says("l")]).await.unwrap();
+    assert!(is_known(11).await);
+
+    let back = vec![Write::ShowBranch(1), says("m"), Write::ShowBranch(2)];
+    writer.write(back).await.unwrap();
+    writer.write(vec![says("n")]).await.unwrap();
+    assert!(!is_known(13).await, "another branch's stands between");
+    writer
+        .write(vec![Write::Fork(branch(3, 2, 13)), says("o")])
+        .await
+        .unwrap();
+    assert!(!is_known(14).await);
+    writer.write(vec![says("p")]).await.unwrap();
+    assert!(is_known(15).await);
 }
 
 async fn a_context_belongs_to_its_branch(db: TestDb) {
@@ -284,7 +348,8 @@ async fn a_message_is_found_with_its_place(db: TestDb) {
     fill(&writer).await;
     for (ordinal, branch_id) in [(0, 0), (4, 1), (6, 2)] {
         let path = path(&writer.load().await.branches, branch_id);
-        let stretch = store.context_messages(writer.id, &path, ordinal).await;
+        let ordinals = ordinal..MAX_ORDINAL;
+        let stretch = store.context_messages(writer.id, &path, ordinals).await;
         let message = stretch.unwrap().remove(0).1;
         let found = store.message_ordinal(writer.id, message.id).await.unwrap();
         assert_eq!(found, Some((ordinal, branch_id, message.as_ref().clone())));

@@ -17,6 +17,7 @@ use super::batch::{FirstPlace, Rows, WriteError};
 use super::entities::{event, session};
 use super::error::{Failure, classify};
 use super::prepare::Prepared;
+use super::rows::as_read;
 use super::types::Commit;
 use super::values::DbText;
 use super::{Store, StoreError};
@@ -83,11 +84,13 @@ impl Store {
         let streaming = Streaming::read(&transaction, commits.iter().flatten()).await?;
         let mut rows = Rows::default();
         let mut fates = Vec::with_capacity(commits.len());
+        let mut written = Vec::new();
         for commit in commits {
             fates.push(match commit {
                 Ok(commit) => match claim(&transaction, &streaming, commit).await? {
                     Ok(Claim::Granted(place)) => {
                         rows.add(commit.rows.clone(), place);
+                        written.push((commit, place));
                         Ok(())
                     }
                     Ok(Claim::WrittenBefore) => Ok(()),
@@ -98,7 +101,24 @@ impl Store {
         }
         rows.write(&transaction).await?;
         transaction.commit().await?;
+        for (commit, place) in written {
+            self.remember(commit, place);
+        }
         Ok(fates)
+    }
+
+    /// What was written of a conversation is read no more. That of a branch that the commit itself
+    /// makes is, since its path is another one.
+    fn remember(&self, commit: &Prepared, place: FirstPlace) {
+        if commit.messages.is_empty() || commit.shows.is_some() {
+            return;
+        }
+        let (Ok(branch), Ok(first)) = (place.branch_id.try_into(), place.ordinal.try_into()) else {
+            return;
+        };
+        let as_read: Vec<_> = commit.messages.iter().map(as_read).collect();
+        self.recent
+            .append(commit.session_id, branch, first, &as_read);
     }
 
     /// The way to find out which commit breaks a rule of the schema, and to write the

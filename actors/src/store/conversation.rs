@@ -49,7 +49,7 @@ pub struct Stretch {
 }
 
 /// Above the ordinal of any message.
-const MAX_ORDINAL: u64 = i64::MAX.cast_unsigned();
+pub(super) const MAX_ORDINAL: u64 = i64::MAX.cast_unsigned();
 
 impl Store {
     /// The whole conversation as it is shown, in order.
@@ -123,10 +123,9 @@ impl Store {
         Ok(None)
     }
 
-    /// The messages of a path from this ordinal on, in order, with their ordinals. One query
+    /// The messages of a path with these ordinals, in order, with their ordinals. One query
     /// that reads nothing else, however long the conversation before it is, and no more than
-    /// what came since it was read last, where that is known yet. A session that is not there
-    /// has none.
+    /// what is not known yet; none where they all are. A session that is not there has none.
     ///
     /// # Errors
     /// As the store's other reads.
@@ -134,16 +133,18 @@ impl Store {
         &self,
         id: SessionId,
         path: &[Segment],
-        from: u64,
+        ordinals: Range<u64>,
     ) -> Result<Numbered, StoreError> {
-        let mut messages = self.recent.get(id, path, from);
-        let next = messages.last().map_or(from, |(ordinal, _)| ordinal + 1);
-        let came = self.path_messages(id, path, next).await?;
+        let Range { start, end } = ordinals;
+        let mut messages = self.recent.get(id, path, start);
+        let next = messages.last().map_or(start, |(ordinal, _)| ordinal + 1);
+        let came = self.path_messages(id, path, next..end).await?;
         messages.extend(
             came.into_iter()
                 .map(|(at, message)| (at, Arc::new(message))),
         );
-        self.recent.put(id, path, from, &messages);
+        self.recent.put(id, path, start, &messages);
+        messages.truncate(messages.partition_point(|(at, _)| *at < end));
         Ok(messages)
     }
 
@@ -151,9 +152,9 @@ impl Store {
         &self,
         id: SessionId,
         path: &[Segment],
-        from: u64,
+        ordinals: Range<u64>,
     ) -> Result<Vec<(u64, Message)>, StoreError> {
-        match on_path(id, path, from..MAX_ORDINAL)? {
+        match on_path(id, path, ordinals)? {
             Some(on_path) => numbered(on_path.all(&self.read).await?),
             None => Ok(Vec::new()),
         }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, TransactionTrait, Values};
 
 use super::Store;
+use super::conversation::MAX_ORDINAL;
 use super::testing::{Part, TestDb, Writer, ended, on_both, run, user_message};
 use crate::domain::history::{Segment, path};
 use crate::domain::session::stored::LoadedSession;
@@ -142,7 +143,8 @@ async fn next_turn(writer: &Writer) -> LoadedSession {
     let path = path(&loaded.branches, loaded.branch_id);
     let from = loaded.message_count - 4;
     let store = &writer.store;
-    let context = store.context_messages(writer.id, &path, from).await;
+    let ordinals = from..loaded.message_count;
+    let context = store.context_messages(writer.id, &path, ordinals).await;
     assert_eq!(context.unwrap().len(), 4);
     let before = store.message_before(writer.id, &path, from).await;
     assert_eq!(before.unwrap().unwrap().ordinal, from - 1);
@@ -182,7 +184,10 @@ async fn a_turn_costs_the_same_after_ten_thousand_messages(db: TestDb) {
     let stretch = |branch, below| Segment { branch, below };
     let path = [stretch(0, Some(9)), stretch(1, Some(12)), stretch(3, None)];
     let id = loads[1].summary.id;
-    let read = store.context_messages(id, &path, 2).await.unwrap();
+    let read = store
+        .context_messages(id, &path, 2..MAX_ORDINAL)
+        .await
+        .unwrap();
     assert_eq!(read.len(), 7, "there is no branch but the root");
     let asked = std::mem::take(&mut *seen.lock().unwrap());
     assert_eq!(asked.len(), 1);

@@ -22,6 +22,7 @@ use super::values::{DbText, db_time, name_of, option_to_json, to_db, to_json};
 use crate::domain::history::Branch;
 use crate::domain::session::write::Write;
 use crate::protocol::ids::{OwnerId, SessionId};
+use crate::protocol::message::Message;
 
 /// A commit that makes sense by itself.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub(super) struct Prepared {
     /// [`Write::ShowBranch`] on; none where it leaves that as it is.
     pub(super) shows: Option<u32>,
     pub(super) rows: Rows,
+    /// What the rows of messages are made of.
+    pub(super) messages: Vec<Arc<Message>>,
 }
 
 impl Prepared {
@@ -56,6 +59,7 @@ impl Prepared {
             may_be_deleted: false,
             shows: None,
             rows: Rows::default(),
+            messages: Vec::new(),
         };
         for write in commit.writes {
             prepared.add(write)?;
@@ -127,11 +131,9 @@ impl Prepared {
             }
             Write::Closed(closed) => self.rows.closed.push(closed),
             Write::Message(message) => {
-                self.rows.messages.push(message_to_row(
-                    session_id,
-                    Arc::unwrap_or_clone(message),
-                    self.shows,
-                )?);
+                let row = message_to_row(session_id, Message::clone(&message), self.shows)?;
+                self.rows.messages.push(row);
+                self.messages.push(message);
             }
             Write::RunStarted(row) => {
                 if row.parent_run_id.is_none() {
@@ -159,6 +161,7 @@ impl Prepared {
                 iterations,
                 prompt_tokens,
                 completion_tokens,
+                cached_tokens,
                 leaked_calls,
                 at,
             } => self.rows.run_changes.push(RunChange {
@@ -173,6 +176,7 @@ impl Prepared {
                     iterations: ActiveValue::Set(iterations.into()),
                     prompt_tokens: ActiveValue::Set(to_db(prompt_tokens)?),
                     completion_tokens: ActiveValue::Set(to_db(completion_tokens)?),
+                    cached_tokens: ActiveValue::Set(to_db(cached_tokens)?),
                     leaked_calls: ActiveValue::Set(leaked_calls.into()),
                     loop_state: ActiveValue::Set(None),
                     ended_at: ActiveValue::Set(Some(db_time(at))),
@@ -200,6 +204,7 @@ impl Prepared {
             Write::Title(title) => self.set(session::Column::Title, DbText::from(title)),
             Write::Pinned(pinned) => self.set(session::Column::Pinned, pinned),
             Write::Archived(archived) => self.set(session::Column::Archived, archived),
+            Write::Held(held) => self.set(session::Column::Held, held),
             Write::Tags(tags) => self.set(session::Column::Tags, to_json(&tags)?),
             Write::Profile(id) => self.set(session::Column::ProfileId, DbText::from(id)),
             Write::Model(model) => {

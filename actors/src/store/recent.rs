@@ -1,4 +1,4 @@
-//! Conversations as they were read last, so that the next turn reads only what came since. A
+//! Conversations as they were read last and went on since, so that the next turn reads nothing. A
 //! message is never written anew, and each has a greater ordinal than those before it: what was
 //! read stays true.
 
@@ -86,20 +86,21 @@ impl Recent {
             bytes: 0,
         });
         let came = messages.get(conversation.messages.len()..);
-        for (ordinal, message) in came.unwrap_or_default() {
-            conversation.bytes += weight(message);
-            conversation.messages.push((*ordinal, Arc::clone(message)));
-        }
-        if conversation.bytes > self.limit / 2 {
+        conversation.take(came.unwrap_or_default().iter().cloned());
+        kept.insert(id, conversation, self.limit);
+    }
+
+    /// What was written at the end of a session's branch. Where something before it is not known,
+    /// the next one who reads the conversation reads that, too.
+    pub(super) fn append(&self, id: SessionId, branch: u32, first: u64, came: &[Arc<Message>]) {
+        let mut kept = self.kept.lock();
+        let Some(mut conversation) = kept.remove(id) else {
             return;
+        };
+        if conversation.goes_on_with(branch, first) {
+            conversation.take((first..).zip(came.iter().map(Arc::clone)));
         }
-        kept.bytes += conversation.bytes;
-        kept.conversations.insert(id, conversation);
-        while kept.bytes > self.limit
-            && let Some((_, oldest)) = kept.conversations.remove_lru()
-        {
-            kept.bytes -= oldest.bytes;
-        }
+        kept.insert(id, conversation, self.limit);
     }
 
     pub(super) fn forget(&self, id: SessionId) {
@@ -107,7 +108,42 @@ impl Recent {
     }
 }
 
+impl Conversation {
+    /// Whether a message of this branch and with this ordinal follows the last that is known:
+    /// ordinals count all of a session's messages, so that between them there is none.
+    fn goes_on_with(&self, branch: u32, ordinal: u64) -> bool {
+        let end = self.path.last();
+        let is_shown = end.is_some_and(|end| end.branch == branch && end.below.is_none());
+        is_shown
+            && self
+                .messages
+                .last()
+                .is_some_and(|(last, _)| last + 1 == ordinal)
+    }
+
+    fn take(&mut self, came: impl IntoIterator<Item = (u64, Arc<Message>)>) {
+        for (ordinal, message) in came {
+            self.bytes += weight(&message);
+            self.messages.push((ordinal, message));
+        }
+    }
+}
+
 impl Kept {
+    /// Keeps it, unless it is half of all by itself, in the place of those not used for longest.
+    fn insert(&mut self, id: SessionId, conversation: Conversation, limit: usize) {
+        if conversation.bytes > limit / 2 {
+            return;
+        }
+        self.bytes += conversation.bytes;
+        self.conversations.insert(id, conversation);
+        while self.bytes > limit
+            && let Some((_, oldest)) = self.conversations.remove_lru()
+        {
+            self.bytes -= oldest.bytes;
+        }
+    }
+
     fn remove(&mut self, id: SessionId) -> Option<Conversation> {
         let gone = self.conversations.remove(&id)?;
         self.bytes -= gone.bytes;
@@ -169,6 +205,29 @@ mod tests {
         recent.forget(id);
         assert!(recent.get(id, &ROOT, 2).is_empty());
         assert_eq!(recent.kept.lock().bytes, 0);
+    }
+
+    #[test]
+    fn what_is_known_goes_on_only_where_nothing_is_missing() {
+        let recent = Recent::default();
+        let id = SessionId::new();
+        let all = talk(&["a", "b", "c"]);
+        recent.append(id, 0, 0, &[Arc::clone(&all[0].1)]);
+        assert!(recent.get(id, &ROOT, 0).is_empty());
+        recent.put(id, &ROOT, 0, &all[..1].to_vec());
+        recent.append(id, 1, 1, &[Arc::clone(&all[1].1)]);
+        recent.append(id, 0, 2, &[Arc::clone(&all[2].1)]);
+        assert_eq!(recent.get(id, &ROOT, 0), all[..1]);
+        recent.append(id, 0, 1, &[Arc::clone(&all[1].1), Arc::clone(&all[2].1)]);
+        assert_eq!(recent.get(id, &ROOT, 0), all);
+        // A stretch that ends in mid-branch gains nothing.
+        let cut = [Segment {
+            branch: 0,
+            below: Some(3),
+        }];
+        recent.put(id, &cut, 0, &all);
+        recent.append(id, 0, 3, &[Arc::clone(&all[2].1)]);
+        assert_eq!(recent.get(id, &cut, 0), all);
     }
 
     #[test]

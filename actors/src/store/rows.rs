@@ -1,5 +1,7 @@
 //! Rows into what they mean, and back.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::FromQueryResult;
@@ -98,6 +100,23 @@ pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreErro
     })
 }
 
+/// A message as it will be read, once it is written.
+pub(super) fn as_read(message: &Arc<Message>) -> Arc<Message> {
+    let created_at = db_time(message.created_at);
+    let is_same = message.decision.is_none()
+        && message.image_urls.is_empty()
+        && message.created_at == created_at;
+    if is_same {
+        return Arc::clone(message);
+    }
+    Arc::new(Message {
+        image_urls: Vec::new(),
+        decision: None,
+        created_at,
+        ..Message::clone(message)
+    })
+}
+
 /// Somebody who is named beside their id.
 pub(super) fn person_ref(id: Option<Uuid>, name: Option<DbText>) -> Option<PersonRef> {
     let (id, name) = id.zip(name)?;
@@ -187,6 +206,7 @@ pub(super) fn run_to_row(
         iterations: Set(0),
         prompt_tokens: Set(0),
         completion_tokens: Set(0),
+        cached_tokens: Set(0),
         started_at: Set(db_time(run.started_at)),
         ended_at: Set(None),
         leaked_calls: Set(0),
