@@ -1,10 +1,11 @@
-// Nine things that a program may meet, through every client: what each of them does is in adapters/.
+// Nine things that a program may meet, through every client: what each of them does is in adapters/. A client that
+// takes a way that others take too is asked what it `usually` is, and all of them with `--long`.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 
-import { LIMIT_MS } from '../browser/harness/program.js';
+import { IS_LONG, LIMIT_MS } from '../browser/harness/program.js';
 import acp from './adapters/acp.js';
 import aiSdk from './adapters/ai_sdk.js';
 import codex from './adapters/codex.js';
@@ -165,6 +166,7 @@ for (const [number, adapter] of CLIENTS.entries()) {
     before(async () => { client = await adapter.open(world); });
     after(() => client?.close?.());
     for (const [thing, test] of Object.entries(THINGS)) {
+      if (!IS_LONG && adapter.usually?.includes(thing) === false) continue;
       it(thing, { skip: adapter.lacks?.[thing] ?? false }, () => test({ adapter, client, words: `${thing}, ${number}`.replaceAll(/\W+/g, '-') }));
     }
   });

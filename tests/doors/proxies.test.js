@@ -15,7 +15,7 @@ import OpenAI from 'openai';
 import { logIn, newContext, startBrowser, Tab } from '../browser/harness/browser.js';
 import { startModel } from '../browser/harness/model.js';
 import { backendSettings, freePort, startNavi } from '../browser/harness/navi.js';
-import { LIMIT_MS, required, startProgram } from '../browser/harness/program.js';
+import { IS_LONG, LIMIT_MS, required, startProgram } from '../browser/harness/program.js';
 import { certificate, NAME, outsider, switches } from './outside.js';
 import { isThere, PROXIES, startProxy } from './proxy_servers.js';
 
@@ -23,7 +23,8 @@ const KEY = 'a-token-of-the-tests';
 const OLENA = { name: 'Olena', password: 'a window by the river' };
 const BOHDAN = { name: 'Bohdan', password: 'seven quiet lanterns' };
 const MB = 1024 * 1024;
-const FILE_MB = 200;
+/** Many times what a proxy takes where it is not told otherwise. */
+const FILE_MB = IS_LONG ? 200 : 20;
 /** Another address of this machine. */
 const ELSEWHERE = '127.0.0.2';
 

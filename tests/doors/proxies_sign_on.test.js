@@ -12,6 +12,7 @@ import { after, before, describe, it } from 'node:test';
 import { newContext, startBrowser, Tab } from '../browser/harness/browser.js';
 import { startModel } from '../browser/harness/model.js';
 import { backendSettings, freePort, startNavi } from '../browser/harness/navi.js';
+import { IS_LONG } from '../browser/harness/program.js';
 import { providerSettings, signInThere, startProvider } from '../browser/harness/provider.js';
 import { certificate, NAME, outsider, switches } from './outside.js';
 import { isThere, PROXIES, startProxy, USER_HEADER } from './proxy_servers.js';
@@ -69,7 +70,8 @@ async function streams({ model }, tab, words) {
 for (const [kind, proxy] of Object.entries(PROXIES)) {
   const skip = isThere(proxy) ? false : `${proxy.program} is not installed: run ./check --only doors`;
 
-  for (const keeps_prefix of [false, true]) {
+  // Each way once, and each proxy.
+  for (const keeps_prefix of IS_LONG ? [false, true] : [kind === 'caddy']) {
     describe(`by a provider behind ${kind}, which ${keeps_prefix ? 'leaves the prefix on' : 'takes the prefix off'}`, { skip }, () => {
       const it_has = outside(proxy, {
         keeps_prefix,

@@ -17,7 +17,7 @@ import { required } from '../browser/harness/program.js';
 const KEY = 'a-token-of-the-tests';
 const IS_LONG = process.env.NAVI_FAULT_ROUNDS === 'long';
 /** What is sent: to each operation, and from one to the next where there is time for it. */
-const HOW_MUCH = IS_LONG ? ['--phases', 'coverage,fuzzing,stateful', '--max-examples', '60'] : ['--phases', 'coverage,fuzzing'];
+const HOW_MUCH = IS_LONG ? ['--phases', 'coverage,fuzzing,stateful', '--max-examples', '60'] : ['--phases', 'coverage,fuzzing', '--max-examples', '2'];
 
 let model, navi, url, places;
 before(async () => {
@@ -62,7 +62,7 @@ it('answers what its document lets be asked, as the document says, and refuses t
   const child = spawn(required('NAVI_TEST_FUZZ_PYTHON'), ['-m', 'schemathesis.cli', '--config-file', join(here, 'schemathesis.toml'), 'run', `${url}/api/openapi.json`, '--no-color', ...HOW_MUCH], {
     // It leaves files where it runs.
     cwd: places,
-    env: { ...process.env, NAVI_API_TOKEN: KEY, SCHEMATHESIS_HOOKS: join(here, 'hooks.py'), PYTHONDONTWRITEBYTECODE: '1' },
+    env: { ...process.env, NAVI_API_TOKEN: KEY, SCHEMATHESIS_HOOKS: join(here, 'hooks.py'), NAVI_TEST_MODEL: model.address, PYTHONDONTWRITEBYTECODE: '1' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [said, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);

@@ -3,6 +3,8 @@
 A refusal that is let pass stands in ``RIGHTLY_REFUSED``, with its reason.
 """
 
+import gc
+import os
 import re
 
 import schemathesis
@@ -10,14 +12,28 @@ from hypothesis.internal.intervalsets import IntervalSet
 from hypothesis.strategies._internal import regex
 from schemathesis.openapi.checks import IgnoredAuth, RejectedPositiveData
 
-NAMES = {"model": "navi", "profile_id": "secretary"}
+# A fifth of the time would go into looking through all that is kept, again and again.
+gc.set_threshold(100_000)
+
+NAMES = {"model": "navi", "profile_id": "secretary", "command": "false"}
 """What a body may name, and one of each that there is: with any other name it gets no further."""
 
 MODEL = "fake:latest"
 """The model that a session may have."""
 
+SERVER = os.environ["NAVI_TEST_MODEL"]
+"""Where a model server is: no other address is asked for anything."""
+
 RIGHTLY_REFUSED = [
     ("PUT /agents/profiles/{id}/file", "", "a profile is TOML, which no schema of a text describes"),
+    ("/mcp/{name}", "give either", "a server is a program or an address, and fields of both may be there"),
+    ("/mcp/{name}", "field `url`", "what an address is no pattern says"),
+    ("/mcp/{name}", "needs a value", "nor which values there were"),
+    ("/mcp/{name}", "it needs the environment variable", "nor which variables there are"),
+    ("/mcp/{name}", "a name must have", "nor what the names of variables are made of"),
+    ("/mcp/{name}", "NUL character", "nor that programs are given no NUL"),
+    ("/mcp/{name}", "is not known", "nor what [hidden] stood for"),
+    ("/mcp/{name}", "bytes", "lengths count characters"),
     ("POST /sessions/import", "a result must name a call", "no schema compares two messages"),
     ("POST /sessions/import", "have the same id", "nor two calls by a part of them"),
     ("/messages", "is attached twice", "nor two files"),
@@ -86,6 +102,11 @@ def before_call(context, case, kwargs):
         for field, name in NAMES.items():
             if isinstance(case.body.get(field), str):
                 case.body[field] = name
+        address = case.body.get("base_url")
+        if isinstance(address, str) and 0 < len(address) <= 2048:
+            case.body["base_url"] = SERVER
+        if "/mcp/" in case.operation.label and str(case.body.get("url")).startswith("http"):
+            case.body["url"] = SERVER
         if "/sessions" in case.operation.label and isinstance(case.body.get("model"), str):
             case.body["model"] = MODEL
 

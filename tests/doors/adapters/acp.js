@@ -112,6 +112,8 @@ const python = {
 const acpx = {
   ...ACP,
   name: 'acpx',
+  // It stands on the library for JavaScript, and starts two processes for each question.
+  usually: ['a streamed answer with thinking', 'an approval given and denied'],
   ends: { done: /^end_turn, [05]$/, stopped: /^cancelled, 0$/, failed: /broke.*, 1$/, refused: /the token is not known.*, 1$/ },
   async open(world) {
     const cli = new URL('../node_modules/acpx/dist/cli.js', import.meta.url).pathname;

@@ -81,6 +81,8 @@ export default [['Python', python], ['JavaScript', javascript]].flatMap(([langua
   [['HTTP', http], ['navi mcp', piped]].map(([way, how]) => ({
     ...MCP,
     skip: connect === python && !PYTHON ? SKIPPED : false,
+    // Each language and each way has all of it once.
+    ...((language === 'Python') !== (how === http) && { usually: ['a streamed answer with thinking'] }),
     name: `MCP's client for ${language}, over ${way}`,
     open: (world) => clients(world, connect, how),
   })));
