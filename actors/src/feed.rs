@@ -7,6 +7,7 @@
 mod link;
 mod list;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::domain::session::write::ChunkRow;
 use crate::domain::sharing::By;
 use crate::engine::Engine;
 use crate::metrics;
+use crate::onlookers::Onlooker;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Envelope, Event};
 use crate::protocol::ids::{Origin, PartId, SessionId};
@@ -37,6 +39,37 @@ use crate::store::{LogCursor, LogItem, LogPage, LogRange, PageLimits};
 
 /// Whole frames as a tab is sent them. Ends when the session is gone or the service closes.
 pub type Feed = Pin<Box<dyn Stream<Item = ByteString> + Send>>;
+
+/// The same, for whoever reads the events in this process.
+pub type Events = Pin<Box<dyn Stream<Item = Told> + Send>>;
+
+/// A frame, and the event in it where that needs not be read.
+#[derive(Debug)]
+pub struct Told {
+    json: ByteString,
+    /// As all are told it that watch now.
+    live: Option<Arc<Frame>>,
+}
+
+impl Told {
+    /// What the frame says.
+    ///
+    /// # Errors
+    /// It is none of ours.
+    pub fn envelope(&self) -> Result<Cow<'_, Envelope>, serde_json::Error> {
+        match self.live.as_ref().and_then(|it| it.envelope.as_deref()) {
+            Some(envelope) => Ok(Cow::Borrowed(envelope)),
+            None => serde_json::from_str(&self.json).map(Cow::Owned),
+        }
+    }
+}
+
+/// Of the log, or made for this one.
+impl From<ByteString> for Told {
+    fn from(json: ByteString) -> Self {
+        Self { json, live: None }
+    }
+}
 
 /// How much of the log is read at a time.
 const PAGE: PageLimits = PageLimits {
@@ -130,6 +163,12 @@ impl Upstream for Watched {
     }
 }
 
+impl Watched {
+    fn onlooker(&self) -> Onlooker {
+        self.engine.onlookers().watch(self.by, self.session)
+    }
+}
+
 struct Tab<U> {
     upstream: U,
     /// The last event that the tab has.
@@ -139,7 +178,7 @@ struct Tab<U> {
     is_expired: bool,
     /// How far the tab is in parts that it was sent text of.
     parts: VecDeque<(PartId, u64)>,
-    out: VecDeque<ByteString>,
+    out: VecDeque<Told>,
     source: Source,
     /// Reads of the log that failed, one after the other.
     failed_reads: u32,
@@ -202,25 +241,35 @@ impl Live {
 /// # Errors
 /// As [`feed`].
 pub(crate) async fn watched(watched: Watched, attach: Attach) -> Result<Feed, NaviError> {
-    let onlooker = watched
-        .engine
-        .onlookers()
-        .watch(watched.by, watched.session);
-    let feed = feed(watched, attach).await?;
-    Ok(Box::pin(feed.take_until(Box::pin(onlooker.ended()))))
+    let onlooker = watched.onlooker();
+    let attached = watched.join(attach).await?;
+    let told = told_of(watched, attached).await?;
+    let told = told.take_until(Box::pin(onlooker.ended()));
+    Ok(Box::pin(told.map(|told| told.json)))
+}
+
+/// The same as events.
+///
+/// # Errors
+/// As [`feed`].
+pub(crate) async fn followed(watched: Watched, attach: Attach) -> Result<Events, NaviError> {
+    let onlooker = watched.onlooker();
+    let attached = watched.join(attach).await?;
+    let told = told_of(watched, attached).await?;
+    Ok(Box::pin(told.take_until(Box::pin(onlooker.ended()))))
 }
 
 /// The same of one who has joined.
 ///
 /// # Errors
-/// As [`feed_of`].
-pub(crate) async fn watched_from(watched: Watched, attached: Attached) -> Result<Feed, NaviError> {
-    let onlooker = watched
-        .engine
-        .onlookers()
-        .watch(watched.by, watched.session);
-    let feed = feed_of(watched, attached).await?;
-    Ok(Box::pin(feed.take_until(Box::pin(onlooker.ended()))))
+/// As [`told_of`].
+pub(crate) async fn followed_from(
+    watched: Watched,
+    attached: Attached,
+) -> Result<Events, NaviError> {
+    let onlooker = watched.onlooker();
+    let told = told_of(watched, attached).await?;
+    Ok(Box::pin(told.take_until(Box::pin(onlooker.ended()))))
 }
 
 /// The feed of a tab that joins with the cursor in `attach`.
@@ -229,17 +278,18 @@ pub(crate) async fn watched_from(watched: Watched, attached: Attached) -> Result
 /// Where the session cannot be joined or read.
 pub async fn feed(upstream: impl Upstream, attach: Attach) -> Result<Feed, NaviError> {
     let attached = upstream.join(attach).await?;
-    feed_of(upstream, attached).await
+    let told = told_of(upstream, attached).await?;
+    Ok(Box::pin(told.map(|told| told.json)))
 }
 
-/// The feed of a tab that has joined.
+/// What a tab is told that has joined.
 ///
 /// # Errors
 /// Where the session cannot be read.
-pub(crate) async fn feed_of(
-    upstream: impl Upstream,
+async fn told_of<U: Upstream>(
+    upstream: U,
     attached: Attached,
-) -> Result<Feed, NaviError> {
+) -> Result<impl Stream<Item = Told> + Send + use<U>, NaviError> {
     let mut tab = Tab {
         upstream,
         seq: 0,
@@ -253,14 +303,14 @@ pub(crate) async fn feed_of(
         rejoins: 0,
     };
     tab.join(attached).await?;
-    Ok(Box::pin(futures_util::stream::unfold(
-        tab,
-        |mut tab| async move { tab.next().await.map(|frame| (frame, tab)) },
-    )))
+    let told = futures_util::stream::unfold(tab, |mut tab| async move {
+        tab.next().await.map(|told| (told, tab))
+    });
+    Ok(Box::pin(told))
 }
 
 impl<U: Upstream> Tab<U> {
-    async fn next(&mut self) -> Option<ByteString> {
+    async fn next(&mut self) -> Option<Told> {
         loop {
             fail::fail_point!("tab::feed");
             if let Some(frame) = self.out.pop_front() {
@@ -310,13 +360,14 @@ impl<U: Upstream> Tab<U> {
             Start::Resync { reason, outline } => {
                 let session = Box::new(self.upstream.fill(outline).await?);
                 let seq = session.last_seq;
-                self.out.push_back(encode(&Envelope {
+                let resync = encode(&Envelope {
                     seq: Some(seq),
                     run_id: session.run.as_ref().map(|run| run.run_id),
                     parent_run_id: None,
                     at: now(),
                     event: Event::Resync { reason, session },
-                }));
+                });
+                self.out.push_back(resync.into());
                 self.parts.clear();
                 (seq, seq, Vec::new())
             }
@@ -381,7 +432,7 @@ impl<U: Upstream> Tab<U> {
                     self.take_text(&mut text, &missed.open);
                     self.seq = event.seq;
                     let json = self.upstream.shown(Some(event.seq), event.json.into());
-                    self.out.push_back(json);
+                    self.out.push_back(json.into());
                 }
                 LogItem::Chunk(chunk)
                     if chunk.after_seq < self.seq && !missed.across.contains(&chunk.part_id) => {}
@@ -409,11 +460,11 @@ impl<U: Upstream> Tab<U> {
     }
 
     /// Takes a live frame. False where it does not follow on what the tab has.
-    fn take(&mut self, frame: &Frame) -> bool {
+    fn take(&mut self, frame: &Arc<Frame>) -> bool {
         let Some(json) = &frame.json else {
             return false;
         };
-        let json = match &frame.place {
+        let shown = match &frame.place {
             At::Nowhere => self.upstream.shown(None, json.clone()),
             At::Event(seq) if *seq <= self.seq => return true,
             At::Event(seq) => {
@@ -436,7 +487,9 @@ impl<U: Upstream> Tab<U> {
                 json.clone()
             }
         };
-        self.out.push_back(json);
+        // What was made for this one is not what the others read.
+        let live = (shown == *json).then(|| Arc::clone(frame));
+        self.out.push_back(Told { json: shown, live });
         true
     }
 
@@ -457,7 +510,7 @@ impl<U: Upstream> Tab<U> {
         let have = self.place_in(&piece.part_id).unwrap_or(0);
         if let Some(rest) = piece.after(have) {
             self.set_place(&rest.part_id, rest.end());
-            self.out.extend(rest.frame(now()).json);
+            self.out.extend(rest.frame(now()).json.map(Told::from));
         }
     }
 

@@ -6,7 +6,7 @@ mod demanded;
 
 use std::time::Duration;
 
-use actix_web::http::header::{HeaderMap, USER_AGENT};
+use actix_web::http::header::{HeaderMap, HeaderName, USER_AGENT};
 use navi_actors::domain::demands::Demands;
 use navi_actors::protocol::chat::{ChatMessage, ReplyForm};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -29,12 +29,12 @@ use crate::access::Principal;
 use crate::http::App;
 
 /// The session that the conversation is in, by its id or by a word of the program's own.
-pub(super) const SESSION: &str = "x-navi-session";
+pub(super) const SESSION: HeaderName = HeaderName::from_static("x-navi-session");
 /// Says that this is no conversation but a small task beside one: a title, tags.
-const TASK: &str = "x-navi-task";
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const TASK: HeaderName = HeaderName::from_static("x-navi-task");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// How often OpenAI's clients have tried before.
-const RETRY_COUNT: &str = "x-stainless-retry-count";
+const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 /// A person who stops an answer that streams closes the connection, and no client asks for that
 /// again by itself.
 const STREAM_PATIENCE: Duration = Duration::from_secs(1);
@@ -164,7 +164,7 @@ impl Asked {
     /// # Errors
     /// A header that names nothing.
     pub(super) fn is_task_by(&self, headers: &HeaderMap) -> Result<bool, NaviError> {
-        let is_task = named(headers, TASK)?.is_some() || self.is_task();
+        let is_task = named(headers, &TASK)?.is_some() || self.is_task();
         // A task has no tools, and this one demands a call.
         Ok(is_task && self.lent.demands.calls.is_empty())
     }
@@ -209,8 +209,8 @@ impl Asked {
             hash,
         }: Way,
     ) -> Result<Answer, NaviError> {
-        let key = named(headers, IDEMPOTENCY_KEY)?;
-        let tries = headers.get(RETRY_COUNT).and_then(|it| it.to_str().ok());
+        let key = named(headers, &IDEMPOTENCY_KEY)?;
+        let tries = headers.get(&RETRY_COUNT).and_then(|it| it.to_str().ok());
         let again = key.is_some() || tries.is_some_and(|tries| tries != "0");
         let patience = if self.streamed {
             STREAM_PATIENCE
@@ -318,11 +318,11 @@ pub(super) fn no_parameters() -> Value {
 /// # Errors
 /// It names nothing.
 pub(super) fn session_of(headers: &HeaderMap) -> Result<Option<String>, NaviError> {
-    named(headers, SESSION)
+    named(headers, &SESSION)
 }
 
 /// A header that names something.
-fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, NaviError> {
+fn named(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, NaviError> {
     let Some(value) = headers.get(name) else {
         return Ok(None);
     };
@@ -330,7 +330,7 @@ fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, NaviError> {
     if text.is_empty() {
         return Ok(None);
     }
-    checked_name(name, text).map(Some)
+    checked_name(name.as_str(), text).map(Some)
 }
 
 pub(super) fn invalid(message: impl Into<String>) -> NaviError {

@@ -1,11 +1,13 @@
 //! Programs that lend tools to the runs of a session, and whether they are still there: as long as one
-//! of their sockets on it is open, and a moment longer.
+//! of their sockets on it is open, and a moment longer. One that was silent before its socket was lost
+//! may sleep, with the machine that it runs on: it is waited for as long as its calls would be.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use navi_actors::protocol::ids::{SessionId, UserId};
+use navi_actors::tools::lent;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +38,16 @@ pub(crate) struct Here {
     lenders: Lenders,
     by: UserId,
     gone: CancellationToken,
+    /// How long it may take to come back.
+    comes_back: Duration,
+}
+
+impl Here {
+    /// Nothing was heard of the program for a while: it may sleep. Once a call of its would have
+    /// ended anyway, it is not waited for any longer.
+    pub(crate) fn fell_silent(&mut self) {
+        self.comes_back = lent::TIME_LIMIT;
+    }
 }
 
 impl Lenders {
@@ -54,6 +66,7 @@ impl Lenders {
             lenders: self.clone(),
             by,
             gone: lender.gone.clone(),
+            comes_back: COMES_BACK,
         }
     }
 
@@ -127,12 +140,13 @@ impl Drop for Here {
             return;
         };
         let (lenders, by, gone) = (self.lenders.clone(), self.by, self.gone.clone());
+        let comes_back = self.comes_back;
         let Ok(runtime) = Handle::try_current() else {
             // The service is at its end, and so are all runs.
             return;
         };
         runtime.spawn(async move {
-            tokio::time::sleep(COMES_BACK).await;
+            tokio::time::sleep(comes_back).await;
             lenders.forget(by, &gone, left);
         });
     }
@@ -160,6 +174,31 @@ mod tests {
         assert!(gone.is_cancelled() && lenders.all().is_empty());
         // Who comes later lends anew.
         assert!(!lenders.gone(by, session, "bridge").is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_slept_takes_up_its_calls_again() {
+        let lenders = Lenders::default();
+        let (by, session) = (UserId::new(), SessionId::new());
+        let gone = lenders.gone(by, session, "bridge");
+        let mut asleep = lenders.arrive(by, session, "bridge");
+        asleep.fell_silent();
+        drop(asleep);
+        tokio::time::sleep(lent::TIME_LIMIT / 2).await;
+        assert!(!gone.is_cancelled());
+        let awake = lenders.arrive(by, session, "bridge");
+        assert_eq!(awake.gone, gone);
+        // It is awake, and goes.
+        drop(awake);
+        tokio::time::sleep(2 * COMES_BACK).await;
+        assert!(gone.is_cancelled());
+
+        let gone = lenders.gone(by, session, "bridge");
+        let mut asleep = lenders.arrive(by, session, "bridge");
+        asleep.fell_silent();
+        drop(asleep);
+        tokio::time::sleep(lent::TIME_LIMIT + COMES_BACK).await;
+        assert!(gone.is_cancelled() && lenders.all().is_empty());
     }
 
     #[test]

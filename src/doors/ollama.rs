@@ -41,6 +41,8 @@ const PS: &str = "/api/ps";
 const CHAT: &str = "/api/chat";
 const GENERATE: &str = "/api/generate";
 pub(super) const PATHS: [&str; 6] = [VERSION, TAGS, SHOW, PS, CHAT, GENERATE];
+/// Where messages go.
+pub(super) const TAKE: [&str; 2] = [CHAT, GENERATE];
 
 /// Whose API this is like: editors ask for 0.6.4 at the least.
 const LIKE: &str = "0.12.0";

@@ -42,6 +42,8 @@ const MODELS: &str = "/v1/models";
 const MODEL: &str = "/v1/models/{model:.+}";
 const COMPLETIONS: &str = "/v1/chat/completions";
 pub(super) const PATHS: [&str; 3] = [MODELS, MODEL, COMPLETIONS];
+/// Where messages go.
+pub(super) const TAKES: &str = COMPLETIONS;
 
 /// The type of what streams.
 const STREAM: &str = "text/event-stream";
@@ -215,7 +217,7 @@ async fn task(app: &App, who: Principal, asked: Asked) -> Result<HttpResponse, N
         chunks.end("stop"),
         Chunks::done(),
     ];
-    let frames = frames.map(|frame| Ok::<_, NaviError>(Bytes::from(frame)));
+    let frames = frames.map(Ok::<_, NaviError>);
     Ok(streaming(STREAM).streaming(stream::iter(frames)))
 }
 
@@ -229,7 +231,7 @@ fn stream_of(answer: Answer, chunks: Chunks, counts: bool) -> HttpResponse {
     let state = (begin, Some((answer, chunks, 0_usize)));
     response.streaming(stream::unfold(state, move |(mut ready, open)| async move {
         if let Some(frame) = ready.pop_front() {
-            return Some((Ok::<_, NaviError>(Bytes::from(frame)), (ready, open)));
+            return Some((Ok::<_, NaviError>(frame), (ready, open)));
         }
         let (mut answer, chunks, mut calls) = open?;
         let told = answer.next().await;
@@ -253,7 +255,7 @@ fn stream_of(answer: Answer, chunks: Chunks, counts: bool) -> HttpResponse {
                 true
             }
             Told::Silence => {
-                ready.push_back(": still here\n\n".to_owned());
+                ready.push_back(Bytes::from_static(b": still here\n\n"));
                 true
             }
             Told::Over(ending) => {
@@ -267,11 +269,11 @@ fn stream_of(answer: Answer, chunks: Chunks, counts: bool) -> HttpResponse {
         };
         let frame = ready.pop_front()?;
         let open = goes_on.then_some((answer, chunks, calls));
-        Some((Ok(Bytes::from(frame)), (ready, open)))
+        Some((Ok(frame), (ready, open)))
     }))
 }
 
-fn end(chunks: &Chunks, ending: Ending, used: Option<(u64, u64)>, ready: &mut VecDeque<String>) {
+fn end(chunks: &Chunks, ending: Ending, used: Option<(u64, u64)>, ready: &mut VecDeque<Bytes>) {
     match finish(ending) {
         Ok(reason) => {
             ready.push_back(chunks.end(reason));

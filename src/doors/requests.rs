@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hashlink::LruCache;
 use navi_actors::protocol::ids::{CallId, SessionId, UserId};
 use navi_actors::tools::lent::Offer;
 
@@ -24,16 +25,26 @@ struct State {
 }
 
 /// What one person's programs asked: no other's pushes it out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OfPerson {
-    /// The newest last.
-    seen: VecDeque<(Sameness, Seen)>,
+    seen: LruCache<Sameness, Seen>,
     /// Calls that were handed over in a conversation that begins so; the newest last.
     calls: VecDeque<(Sameness, Vec<CallId>)>,
     /// What is lent to runs that have not begun; the newest last.
     offers: VecDeque<Offered>,
     /// What names led to. They may be gone since.
     sessions: HashMap<Sameness, SessionId>,
+}
+
+impl Default for OfPerson {
+    fn default() -> Self {
+        Self {
+            seen: LruCache::new(KNOWN),
+            calls: VecDeque::new(),
+            offers: VecDeque::new(),
+            sessions: HashMap::new(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -76,10 +87,7 @@ pub(super) struct Listening {
 impl Requests {
     /// Where the person's newest request of this kind led.
     pub(super) fn find(&self, by: UserId, sameness: &Sameness) -> Option<Seen> {
-        let state = self.state();
-        let mut newest = state.of.get(&by)?.seen.iter().rev();
-        let found = newest.find(|(known, _)| known == sameness);
-        found.map(|(_, seen)| seen.clone())
+        self.state().of.get(&by)?.seen.peek(sameness).cloned()
     }
 
     pub(super) fn keep(
@@ -96,15 +104,18 @@ impl Requests {
         };
         let mut state = self.state();
         let known = state.of.entry(by).or_default();
-        push(&mut known.seen, (sameness, seen.clone()));
+        known.seen.insert(sameness, seen.clone());
         seen
     }
 
     /// Calls that were handed over to a client that gives no ids to what came of them.
     pub(super) fn keep_calls(&self, by: UserId, conversation: Sameness, calls: Vec<CallId>) {
         let mut state = self.state();
-        let known = state.of.entry(by).or_default();
-        push(&mut known.calls, (conversation, calls));
+        let known = &mut state.of.entry(by).or_default().calls;
+        if known.len() >= KNOWN {
+            known.pop_front();
+        }
+        known.push_back((conversation, calls));
     }
 
     /// Those of all of the person's conversations that began so, the oldest first.
@@ -183,14 +194,6 @@ impl Requests {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Adds to what is known, in place of the oldest where there is as much as there may be.
-fn push<T>(known: &mut VecDeque<T>, new: T) {
-    if known.len() >= KNOWN {
-        known.pop_front();
-    }
-    known.push_back(new);
 }
 
 impl Drop for Listening {

@@ -6,6 +6,7 @@
 //! it beside the run: what is asked for later is told anew from the session's log.
 
 mod begin;
+mod events;
 mod ids;
 mod items;
 mod request;
@@ -45,6 +46,8 @@ const ONE: &str = "/v1/responses/{response_id}";
 const CANCEL: &str = "/v1/responses/{response_id}/cancel";
 const INPUT: &str = "/v1/responses/{response_id}/input_items";
 pub(super) const PATHS: [&str; 4] = [ALL, ONE, CANCEL, INPUT];
+/// Where messages go.
+pub(super) const TAKES: &str = ALL;
 
 const STREAM: &str = "text/event-stream";
 

@@ -311,6 +311,7 @@ impl SessionActor {
         self.telling.send(Frame {
             place: At::Nowhere,
             json: Some(json),
+            envelope: None,
         });
     }
 

@@ -35,11 +35,13 @@ const LARGE_BYTES: usize = 32 * 1024;
 const BACKLOG: usize = 64;
 
 /// Bytes that every tab gets, with what a tab needs to keep its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     pub place: At,
     /// None where an event is too large to be kept for slow tabs: it is in the log.
     pub json: Option<ByteString>,
+    /// The same, for whoever reads it in this process. None where only the bytes are known.
+    pub envelope: Option<Box<Envelope>>,
 }
 
 /// Where a frame stands.
@@ -96,16 +98,17 @@ impl Piece {
             },
             (PartKind::Text | PartKind::ToolOutput, _) => Event::StreamDelta(delta),
         };
-        let json = encode(&Envelope {
+        let envelope = Envelope {
             seq: None,
             run_id: Some(self.origin.run_id),
             parent_run_id: self.origin.parent_run_id,
             at,
             event,
-        });
+        };
         Frame {
             place,
-            json: Some(json),
+            json: Some(encode(&envelope)),
+            envelope: Some(Box::new(envelope)),
         }
     }
 
@@ -346,9 +349,11 @@ impl<T> Sequencer<T> {
                 json: json.to_string(),
                 at,
             }));
+            let is_kept = json.len() <= LARGE_BYTES;
             frames.push(Frame {
                 place: At::Event(seq),
-                json: (json.len() <= LARGE_BYTES).then_some(json),
+                json: is_kept.then_some(json),
+                envelope: is_kept.then(|| Box::new(envelope.clone())),
             });
             change.events.push((origin, envelope.event));
         }

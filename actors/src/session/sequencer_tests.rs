@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::sequencer::{At, Delivery, Frame, Piece, Sequencer};
 use crate::domain::session::change::{Change, Closed};
 use crate::domain::session::write::Write;
-use crate::protocol::event::{Event, PartKind, utf16_len};
+use crate::protocol::event::{Envelope, Event, PartKind, utf16_len};
 use crate::protocol::ids::{MessageId, Origin, PartId, RunId};
 use crate::protocol::message::Message;
 
@@ -81,6 +81,25 @@ fn an_event_is_told_only_once_it_is_committed() {
     };
     assert_eq!(frames.iter().map(seq).collect::<Vec<_>>(), [5, 6]);
     assert_eq!(sequencer.told_seq(), 6);
+}
+
+#[test]
+fn a_frame_says_the_same_as_a_value_and_as_bytes() {
+    let mut sequencer = Sequencer::new(0, Vec::new());
+    submit(&mut sequencer, 1, 1);
+    sequencer.next_commit().unwrap();
+    let mut frames = Vec::new();
+    for told in committed(&mut sequencer) {
+        if let Delivery::Change { frames: told, .. } = told {
+            frames.extend(told);
+        }
+    }
+    frames.push(piece(MessageId::new(), 3, "snow").frame(at()));
+    assert_eq!(frames.len(), 2);
+    for frame in frames {
+        let read: Envelope = serde_json::from_str(frame.json.as_ref().unwrap()).unwrap();
+        assert_eq!(frame.envelope, Some(Box::new(read)));
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What was told of a run that has ended, of one of its answers.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use navi_actors::protocol::error::NaviError;
@@ -47,7 +48,7 @@ pub(crate) async fn past(
         let page = engine.run_events(who.user, session, run_id, cursor).await?;
         for event in page.events {
             match serde_json::from_str::<Envelope>(&event) {
-                Ok(envelope) => view.take(envelope, &mut told),
+                Ok(envelope) => view.take(Cow::Owned(envelope), &mut told),
                 Err(error) => tracing::error!(%error, "an event of the log cannot be read"),
             }
             while let Some(next) = told.pop_front() {

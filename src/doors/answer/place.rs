@@ -91,7 +91,7 @@ impl Found {
                     app.requests.keep_session(who.user, called, session);
                     session
                 };
-                (session, hex(&question.hash))
+                (session, hex::encode(question.hash))
             }
         };
         Ok(Self {
@@ -196,13 +196,4 @@ fn hashed(who: Principal, parts: &[&[u8]]) -> [u8; 32] {
         hash.update(part);
     }
     hash.finalize().into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // A string takes whatever is written.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -1,7 +1,9 @@
 //! What of a session's events a program is told.
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 
+use navi_actors::domain::session::QUEUE_HELD;
 use navi_actors::engine::Engine;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
@@ -75,19 +77,19 @@ impl View {
         &self.turns
     }
 
-    pub(super) fn take(&mut self, envelope: Envelope, told: &mut VecDeque<Told>) {
-        let Envelope {
-            run_id,
-            parent_run_id,
-            event,
-            ..
-        } = envelope;
+    pub(super) fn take(&mut self, envelope: Cow<'_, Envelope>, told: &mut VecDeque<Told>) {
+        let event = &envelope.event;
         if let Event::Resync { session, .. } = event {
-            return self.take_snapshot(&session, told);
+            return self.take_snapshot(session, told);
         }
+        let (run_id, parent_run_id) = (envelope.run_id, envelope.parent_run_id);
         let is_own = run_id == Some(self.run_id) && parent_run_id.is_none();
         self.goes |= is_own && !matches!(event, Event::MessageAccepted { .. });
-        let is_stop = matches!(event, Event::StreamStopped {}) && parent_run_id.is_none();
+        let is_stop = match event {
+            Event::StreamStopped {} => parent_run_id.is_none(),
+            Event::Notice { code, .. } => code == QUEUE_HELD,
+            _ => false,
+        };
         self.may_be_held |= is_stop && !self.goes;
         // What a subagent asks for is asked of whoever its run answers.
         let is_asked = matches!(
@@ -97,7 +99,11 @@ impl View {
         if !(is_own || is_asked && self.goes) {
             return;
         }
-        let Some(event) = self.take_turn(event, told) else {
+        if let Event::MessageAccepted { .. } | Event::StreamStart { .. } = event {
+            // Nothing of it is told.
+            return;
+        }
+        let Some(event) = self.take_turn(envelope.into_owned().event, told) else {
             return;
         };
         if self.turns.passes_over() {

@@ -169,7 +169,7 @@ impl Request {
         bytes: Bytes,
         shape: Shape,
     ) -> Result<Self, NaviError> {
-        let session = headers.get(SESSION).map(|name| name.as_bytes().to_vec());
+        let session = headers.get(&SESSION).map(|name| name.as_bytes().to_vec());
         let reader = move |bytes: &[u8]| {
             let body = body::parse::<Body>(bytes)?;
             let begun = Begun::of(who, session.as_deref(), &body);

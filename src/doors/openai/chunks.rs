@@ -1,5 +1,6 @@
 //! Answers as OpenAI's clients read them: in one piece, and in chunks.
 
+use actix_web::web::Bytes;
 use chrono::Utc;
 use navi_actors::protocol::ids::RunId;
 use navi_actors::tools::lent::LentCall;
@@ -14,6 +15,42 @@ pub(super) struct Chunks {
     model: String,
 }
 
+/// A piece, in the order that OpenAI's have.
+#[derive(Serialize)]
+struct Chunk<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: i64,
+    model: &'a str,
+    choices: &'a [Choice<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u32,
+    delta: Delta<'a>,
+    finish_reason: Option<&'a str>,
+    /// Always null.
+    logprobs: (),
+}
+
+/// What a piece adds.
+#[derive(Default, Serialize)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<[Value; 1]>,
+}
+
 impl Chunks {
     pub(super) fn new(run: RunId, model: String) -> Self {
         Self {
@@ -23,44 +60,59 @@ impl Chunks {
         }
     }
 
-    pub(super) fn begin(&self) -> String {
-        self.chunk(&json!({"role": "assistant", "content": ""}), None)
+    pub(super) fn begin(&self) -> Bytes {
+        self.chunk(Delta {
+            role: Some("assistant"),
+            content: Some(""),
+            ..Delta::default()
+        })
     }
 
-    pub(super) fn text(&self, text: &str) -> String {
-        self.chunk(&json!({"content": text}), None)
+    pub(super) fn text(&self, text: &str) -> Bytes {
+        self.chunk(Delta {
+            content: Some(text),
+            ..Delta::default()
+        })
     }
 
-    pub(super) fn thinking(&self, text: &str) -> String {
-        self.chunk(&json!({"reasoning_content": text}), None)
+    pub(super) fn thinking(&self, text: &str) -> Bytes {
+        self.chunk(Delta {
+            reasoning_content: Some(text),
+            ..Delta::default()
+        })
     }
 
     /// A step of Navi's own work. Open WebUI shows it as a line; others see an empty delta.
-    pub(super) fn doing(&self, what: &str, done: bool) -> String {
-        let mut chunk = self.object(&json!({}), None);
-        chunk["event"] = json!({"type": "status", "data": {"description": what, "done": done}});
-        framed(&chunk)
+    pub(super) fn doing(&self, what: &str, done: bool) -> Bytes {
+        let event = json!({"type": "status", "data": {"description": what, "done": done}});
+        framed(&Chunk {
+            event: Some(event),
+            ..self.of(&[choice(Delta::default(), None)])
+        })
     }
 
-    pub(super) fn call(&self, at: usize, call: &LentCall) -> String {
+    pub(super) fn call(&self, at: usize, call: &LentCall) -> Bytes {
         let mut call = Self::call_of(call);
         call["index"] = json!(at);
-        self.chunk(&json!({"tool_calls": [call]}), None)
+        self.chunk(Delta {
+            tool_calls: Some([call]),
+            ..Delta::default()
+        })
     }
 
-    pub(super) fn end(&self, reason: &str) -> String {
-        self.chunk(&json!({}), Some(reason))
+    pub(super) fn end(&self, reason: &str) -> Bytes {
+        framed(&self.of(&[choice(Delta::default(), Some(reason))]))
     }
 
-    pub(super) fn usage(&self, used: (u64, u64)) -> String {
-        let mut chunk = self.object(&json!({}), None);
-        chunk["choices"] = json!([]);
-        chunk["usage"] = usage(used);
-        framed(&chunk)
+    pub(super) fn usage(&self, used: (u64, u64)) -> Bytes {
+        framed(&Chunk {
+            usage: Some(usage(used)),
+            ..self.of(&[])
+        })
     }
 
-    pub(super) fn done() -> String {
-        "data: [DONE]\n\n".to_owned()
+    pub(super) fn done() -> Bytes {
+        Bytes::from_static(b"data: [DONE]\n\n")
     }
 
     pub(super) fn call_of(call: &LentCall) -> Value {
@@ -93,25 +145,39 @@ impl Chunks {
         })
     }
 
-    fn chunk(&self, delta: &Value, reason: Option<&str>) -> String {
-        framed(&self.object(delta, reason))
+    fn chunk(&self, delta: Delta<'_>) -> Bytes {
+        framed(&self.of(&[choice(delta, None)]))
     }
 
-    fn object(&self, delta: &Value, reason: Option<&str>) -> Value {
-        json!({
-            "id": self.id,
-            "object": "chat.completion.chunk",
-            "created": self.created,
-            "model": self.model,
-            "choices": [{"index": 0, "delta": delta, "finish_reason": reason, "logprobs": null}],
-        })
+    fn of<'a>(&'a self, choices: &'a [Choice<'a>]) -> Chunk<'a> {
+        Chunk {
+            id: &self.id,
+            object: "chat.completion.chunk",
+            created: self.created,
+            model: &self.model,
+            choices,
+            event: None,
+            usage: None,
+        }
+    }
+}
+
+fn choice<'a>(delta: Delta<'a>, finish_reason: Option<&'a str>) -> Choice<'a> {
+    Choice {
+        index: 0,
+        delta,
+        finish_reason,
+        logprobs: (),
     }
 }
 
 /// A piece as an event.
-pub(super) fn framed(piece: &impl Serialize) -> String {
-    let json = serde_json::to_string(piece).unwrap_or_default();
-    format!("data: {json}\n\n")
+pub(super) fn framed(piece: &impl Serialize) -> Bytes {
+    let mut event = b"data: ".to_vec();
+    // Ours always can be.
+    let _ = serde_json::to_writer(&mut event, piece);
+    event.extend_from_slice(b"\n\n");
+    event.into()
 }
 
 fn usage((read, written): (u64, u64)) -> Value {
@@ -120,4 +186,43 @@ fn usage((read, written): (u64, u64)) -> Value {
         "completion_tokens": written,
         "total_tokens": read + written,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn of(frame: &Bytes) -> String {
+        let text = std::str::from_utf8(frame).unwrap();
+        let begin = r#"data: {"id":"chatcmpl-00000000000000000000000000000000","object":"chat.completion.chunk","created":7,"model":"navi","#;
+        let rest = text.strip_prefix(begin).unwrap_or(text);
+        rest.strip_suffix("}\n\n").unwrap().to_owned()
+    }
+
+    #[test]
+    fn pieces_stand_as_openai_has_them() {
+        let chunks = Chunks {
+            created: 7,
+            ..Chunks::new(RunId(uuid::Uuid::nil()), "navi".to_owned())
+        };
+        let choice = |delta: &str, reason: &str| {
+            format!(
+                r#""choices":[{{"index":0,"delta":{delta},"finish_reason":{reason},"logprobs":null}}]"#
+            )
+        };
+        let begun = choice(r#"{"role":"assistant","content":""}"#, "null");
+        assert_eq!(of(&chunks.begin()), begun);
+        let said = choice(r#"{"content":"a \"b\""}"#, "null");
+        assert_eq!(of(&chunks.text("a \"b\"")), said);
+        let thought = choice(r#"{"reasoning_content":"hm"}"#, "null");
+        assert_eq!(of(&chunks.thinking("hm")), thought);
+        assert_eq!(of(&chunks.end("stop")), choice("{}", r#""stop""#));
+        let does = r#","event":{"type":"status","data":{"description":"todo","done":true}}"#;
+        assert_eq!(of(&chunks.doing("todo", true)), choice("{}", "null") + does);
+        let used =
+            r#""choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}"#;
+        assert_eq!(of(&chunks.usage((1, 2))), used);
+    }
 }

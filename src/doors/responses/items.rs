@@ -1,18 +1,14 @@
 //! An answer as a response has it: items one after the other, and the events that tell of them.
-//!
-//! Events are numbered so that one who comes back says how far it got, however its text was cut
-//! when it was told: what opens or closes something counts one, a delta as much as it has UTF-16
-//! code units, and bears the number of its last.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use navi_actors::protocol::error::NaviError;
-use navi_actors::protocol::event::{behind_utf16, utf16_len};
 use navi_actors::protocol::ids::CallId;
 use navi_actors::tools::lent::LentCall;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::events::Events;
 use super::ids::ResponseId;
 use crate::doors::answer::{Ask, Ending, Step, Told};
 
@@ -29,12 +25,34 @@ pub(super) struct Items {
     open: Option<Open>,
     /// Calls of Navi's own tools that go, and where they stand.
     calls: HashMap<CallId, usize>,
-    /// The number of the next event.
-    next: u64,
-    /// What was told before: up to this number.
-    known: Option<u64>,
-    /// Told, and not sent yet.
-    events: String,
+    events: Events,
+}
+
+/// What an event about the whole response says.
+#[derive(Serialize)]
+struct Whole {
+    response: Value,
+}
+
+/// What one about an item says.
+#[derive(Serialize)]
+struct OfItem<'a> {
+    output_index: usize,
+    item: &'a Value,
+}
+
+/// Where in its item a piece of text stands.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Piece {
+    Summary {
+        summary_index: u32,
+    },
+    Content {
+        content_index: u32,
+        logprobs: [(); 0],
+    },
+    Arguments {},
 }
 
 /// Text that is being told.
@@ -81,22 +99,21 @@ impl Items {
             output: Vec::new(),
             open: None,
             calls: HashMap::new(),
-            next: 0,
-            known,
-            events: String::new(),
+            events: Events::after(known),
         }
     }
 
     /// The response begins.
     pub(super) fn begin(&mut self) {
         let response = self.response(&Status::InProgress, None);
-        self.tell("response.created", json!({"response": response}));
-        self.tell("response.in_progress", json!({"response": response}));
+        let whole = Whole { response };
+        self.events.tell("response.created", &whole);
+        self.events.tell("response.in_progress", &whole);
     }
 
     /// The events that are to be sent.
-    pub(super) fn ready(&mut self) -> String {
-        std::mem::take(&mut self.events)
+    pub(super) fn ready(&mut self) -> Vec<u8> {
+        self.events.ready()
     }
 
     /// What is told of the run, but for its end.
@@ -121,7 +138,7 @@ impl Items {
             Told::Step(Step::Asks(ask)) => self.ask(&ask),
             // Items are what was said and done.
             Told::Step(Step::Other(_)) | Told::Over(_) => {}
-            Told::Silence => self.events.push_str(": still here\n\n"),
+            Told::Silence => self.events.silence(),
         }
     }
 
@@ -138,7 +155,7 @@ impl Items {
             Status::Failed(_) => "response.failed",
         };
         let response = self.response(status, Some(used));
-        self.tell(kind, json!({"response": response}));
+        self.events.tell(kind, &Whole { response });
     }
 
     /// The response as it stands.
@@ -198,15 +215,18 @@ impl Items {
             self.open(kind);
         }
         let at = self.output.len() - 1;
-        let body = match kind {
-            Kind::Thinking => json!({"summary_index": 0}),
-            Kind::Text => json!({"content_index": 0, "logprobs": []}),
+        let piece = match kind {
+            Kind::Thinking => Piece::Summary { summary_index: 0 },
+            Kind::Text => Piece::Content {
+                content_index: 0,
+                logprobs: [],
+            },
         };
         let name = match kind {
             Kind::Thinking => "response.reasoning_summary_text.delta",
             Kind::Text => "response.output_text.delta",
         };
-        self.delta(name, at, body, &text);
+        self.delta(name, at, &piece, &text);
         if let Some(open) = &mut self.open {
             open.text.push_str(&text);
         }
@@ -266,12 +286,8 @@ impl Items {
         let at = self.add("mcp", item);
         self.tell_of(at, "response.mcp_call.in_progress", json!({}));
         let arguments = args.to_string();
-        self.delta(
-            "response.mcp_call_arguments.delta",
-            at,
-            json!({}),
-            &arguments,
-        );
+        let name = "response.mcp_call_arguments.delta";
+        self.delta(name, at, &Piece::Arguments {}, &arguments);
         let done = json!({"arguments": arguments});
         self.tell_of(at, "response.mcp_call_arguments.done", done);
         self.output[at]["arguments"] = json!(arguments);
@@ -307,7 +323,7 @@ impl Items {
         let at = self.add("fc", item);
         let arguments = call.args.to_string();
         let name = "response.function_call_arguments.delta";
-        self.delta(name, at, json!({}), &arguments);
+        self.delta(name, at, &Piece::Arguments {}, &arguments);
         let done = json!({"name": call.name, "arguments": arguments});
         self.tell_of(at, "response.function_call_arguments.done", done);
         self.output[at]["arguments"] = json!(arguments);
@@ -330,9 +346,9 @@ impl Items {
             "arguments": arguments.to_string(),
         });
         let at = self.output.len();
-        self.output.push(item.clone());
+        self.output.push(item);
         for name in ["response.output_item.added", "response.output_item.done"] {
-            self.tell(name, json!({"output_index": at, "item": item}));
+            self.tell_item(at, name);
         }
     }
 
@@ -341,52 +357,30 @@ impl Items {
         let at = self.output.len();
         item["id"] = json!(self.id.item(prefix, at));
         item["status"] = json!("in_progress");
-        self.output.push(item.clone());
-        let added = json!({"output_index": at, "item": item});
-        self.tell("response.output_item.added", added);
+        self.output.push(item);
+        self.tell_item(at, "response.output_item.added");
         at
     }
 
     fn done(&mut self, at: usize, status: &str) {
         self.output[at]["status"] = json!(status);
-        let done = json!({"output_index": at, "item": self.output[at]});
-        self.tell("response.output_item.done", done);
+        self.tell_item(at, "response.output_item.done");
+    }
+
+    fn tell_item(&mut self, at: usize, name: &str) {
+        let (output_index, item) = (at, &self.output[at]);
+        self.events.tell(name, &OfItem { output_index, item });
     }
 
     fn tell_of(&mut self, at: usize, name: &str, mut body: Value) {
         body["item_id"] = self.output[at]["id"].clone();
         body["output_index"] = json!(at);
-        self.tell(name, body);
+        self.events.tell(name, &body);
     }
 
-    fn delta(&mut self, name: &str, at: usize, mut body: Value, text: &str) {
-        let begin = self.next;
-        self.next += utf16_len(text).max(1);
-        let number = self.next - 1;
-        let text = match self.known {
-            Some(known) if known >= number => return,
-            Some(known) => behind_utf16(text, (known + 1).saturating_sub(begin)),
-            None => text,
-        };
-        body["item_id"] = self.output[at]["id"].clone();
-        body["output_index"] = json!(at);
-        body["delta"] = json!(text);
-        self.push(name, number, body);
-    }
-
-    fn tell(&mut self, name: &str, body: Value) {
-        let number = self.next;
-        self.next += 1;
-        if self.known.is_none_or(|known| known < number) {
-            self.push(name, number, body);
-        }
-    }
-
-    fn push(&mut self, name: &str, number: u64, mut body: Value) {
-        body["type"] = json!(name);
-        body["sequence_number"] = json!(number);
-        // A string takes whatever is written.
-        let _ = write!(self.events, "event: {name}\ndata: {body}\n\n");
+    fn delta(&mut self, name: &str, at: usize, piece: &Piece, text: &str) {
+        let item_id = &self.output[at]["id"];
+        self.events.delta(name, (item_id, at), piece, text);
     }
 }
 
@@ -436,7 +430,7 @@ mod tests {
         }
         items.end(&Status::Completed, (1, 2));
         let (mut numbers, mut text) = (Vec::new(), String::new());
-        let events = items.ready();
+        let events = String::from_utf8(items.ready()).unwrap();
         let data = events.lines().filter_map(|it| it.strip_prefix("data: "));
         for data in data {
             let data: Value = serde_json::from_str(data).unwrap();

@@ -148,7 +148,11 @@ impl Conversation {
     pub(crate) async fn send(&mut self, script: Script) -> Result<()> {
         let line = script.to_string();
         let text = match self.dialect {
-            Dialect::Navi => json!({"type": "message", "content": line}).to_string(),
+            // As the page sends one: it can be sent again.
+            Dialect::Navi => {
+                let client_id = format!("bench-{}", script.id);
+                json!({"type": "message", "content": line, "client_id": client_id}).to_string()
+            }
             Dialect::PassThrough => line,
         };
         Ok(self.socket.send(Message::text(text)).await?)

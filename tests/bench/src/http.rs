@@ -284,6 +284,8 @@ pub(crate) struct Connection {
     address: SocketAddr,
     raw: BytesMut,
     chunks: Chunks,
+    /// Whether the answer goes on that was asked for last.
+    state: Body,
     /// What came of the answer's body since it was forgotten the last time.
     body: BytesMut,
 }
@@ -299,6 +301,7 @@ impl Connection {
             address,
             raw: BytesMut::new(),
             chunks: Chunks::default(),
+            state: Body::Ended,
             body: BytesMut::new(),
         })
     }
@@ -350,7 +353,7 @@ impl Connection {
         self.stream.write_all(request.as_bytes()).await?;
         let head = read_head(&mut self.stream, &mut self.raw).await?;
         let head = head.context("the connection was closed")?;
-        self.chunks = Chunks::default();
+        (self.chunks, self.state) = (Chunks::default(), Body::GoesOn);
         if !head.starts_with(b"HTTP/1.1 200") {
             bail!("{method} {path}: {}", String::from_utf8_lossy(&head));
         }
@@ -363,11 +366,13 @@ impl Connection {
     /// Those of the socket; the answer ends before that.
     pub(crate) async fn until(&mut self, holds: impl Fn(&[u8]) -> bool) -> Result<()> {
         loop {
-            let state = self.chunks.take(&mut self.raw, &mut self.body)?;
+            if self.state == Body::GoesOn {
+                self.state = self.chunks.take(&mut self.raw, &mut self.body)?;
+            }
             if holds(&self.body) {
                 return Ok(());
             }
-            if state == Body::Ended || self.stream.read_buf(&mut self.raw).await? == 0 {
+            if self.state == Body::Ended || self.stream.read_buf(&mut self.raw).await? == 0 {
                 let said = String::from_utf8_lossy(&self.body);
                 bail!("the answer has ended: {said}");
             }
@@ -384,8 +389,9 @@ impl Connection {
     /// # Errors
     /// Those of the socket.
     pub(crate) async fn rest(&mut self) -> Result<()> {
-        while self.chunks.take(&mut self.raw, &mut self.body)? == Body::GoesOn {
-            if self.stream.read_buf(&mut self.raw).await? == 0 {
+        while self.state == Body::GoesOn {
+            self.state = self.chunks.take(&mut self.raw, &mut self.body)?;
+            if self.state == Body::GoesOn && self.stream.read_buf(&mut self.raw).await? == 0 {
                 bail!("the connection was closed in mid-answer");
             }
         }

@@ -4,7 +4,10 @@
 //! text message is a line of the benchmark: it is put into a request to the model server, and each
 //! event of the answer becomes a frame. A binary message is a whole request, into which the next
 //! lines are put in the place of its own: a conversation, held in memory. One that asks to watch
-//! is told from then on what all others are told.
+//! is told from then on what all others are told. Programs get the same by requests
+//! (`by_request`).
+
+mod by_request;
 
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,7 +15,7 @@ use std::ops::Range;
 
 use anyhow::{Context as _, Result};
 use bytes::{Buf, Bytes, BytesMut};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{SinkExt, StreamExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
@@ -30,6 +33,8 @@ pub(crate) const WATCH: &str = "watch";
 const BEHIND: usize = 4096;
 
 const HEALTH: &[u8] = b"GET /health ";
+/// How a socket begins.
+const SOCKET: &[u8] = b"GET / ";
 const HEALTHY: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
 
 /// What is read at once of a model server's answer.
@@ -78,7 +83,7 @@ pub(crate) fn run(settings: Settings) -> Result<()> {
 async fn serve(
     mut stream: TcpStream,
     settings: Settings,
-    told: broadcast::Sender<Message>,
+    told: broadcast::Sender<Utf8Bytes>,
 ) -> Result<()> {
     stream.set_nodelay(true)?;
     let mut begin = [0; HEALTH.len()];
@@ -87,6 +92,9 @@ async fn serve(
         // Closed with a request unread, a connection is reset, and its answer lost.
         read_head(&mut stream, &mut BytesMut::new()).await?;
         return Ok(stream.write_all(HEALTHY).await?);
+    }
+    if !begin.starts_with(SOCKET) {
+        return by_request::serve(stream, settings, told).await;
     }
     let config = WebSocketConfig::default().read_buffer_size(SOCKET_BUFFER_BYTES);
     let accepted = tokio_tungstenite::accept_async_with_config(stream, Some(config));
@@ -111,11 +119,28 @@ async fn serve(
 
 async fn watch(
     mut socket: WebSocketStream<TcpStream>,
-    mut told: broadcast::Receiver<Message>,
+    mut told: broadcast::Receiver<Utf8Bytes>,
 ) -> Result<()> {
     socket.send(Message::text(WATCH)).await?;
     loop {
-        socket.send(told.recv().await?).await?;
+        socket.send(Message::Text(told.recv().await?)).await?;
+    }
+}
+
+/// Who is told a model's events.
+trait Downstream {
+    async fn feed(&mut self, event: Utf8Bytes) -> Result<()>;
+    /// Sends what it was fed.
+    async fn flush(&mut self) -> Result<()>;
+}
+
+impl Downstream for WebSocketStream<TcpStream> {
+    async fn feed(&mut self, event: Utf8Bytes) -> Result<()> {
+        Ok(SinkExt::feed(self, Message::Text(event)).await?)
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        Ok(SinkExt::flush(self).await?)
     }
 }
 
@@ -150,11 +175,11 @@ struct Upstream {
     request: Request,
     raw: BytesMut,
     /// To those who watch.
-    told: broadcast::Sender<Message>,
+    told: broadcast::Sender<Utf8Bytes>,
 }
 
 impl Upstream {
-    async fn connect(settings: Settings, told: broadcast::Sender<Message>) -> Result<Self> {
+    async fn connect(settings: Settings, told: broadcast::Sender<Utf8Bytes>) -> Result<Self> {
         let stream = TcpStream::connect(settings.model).await?;
         stream.set_nodelay(true)?;
         Ok(Self {
@@ -183,7 +208,7 @@ impl Upstream {
     }
 
     /// A frame for each event (a line that is not empty), those that came together in one write.
-    async fn forward(&mut self, socket: &mut WebSocketStream<TcpStream>) -> Result<()> {
+    async fn forward(&mut self, to: &mut impl Downstream) -> Result<()> {
         let head = read_head(&mut self.stream, &mut self.raw).await?;
         head.context("the model server has gone away")?;
         let mut chunks = Chunks::default();
@@ -193,14 +218,14 @@ impl Upstream {
             while let Some(end) = memchr::memchr(b'\n', &body) {
                 let event = body.split_to(end + 1).freeze().slice(..end);
                 if !event.is_empty() {
-                    let frame = Message::Text(Utf8Bytes::try_from(event)?);
+                    let event = Utf8Bytes::try_from(event)?;
                     if self.told.receiver_count() > 0 {
-                        self.told.send(frame.clone())?;
+                        self.told.send(event.clone())?;
                     }
-                    socket.feed(frame).await?;
+                    to.feed(event).await?;
                 }
             }
-            socket.flush().await?;
+            to.flush().await?;
             if state == Body::Ended {
                 return Ok(());
             }

@@ -177,6 +177,7 @@ impl Filler {
             iterations: 1,
             prompt_tokens: 1_000,
             completion_tokens: 40,
+            cached_tokens: 0,
             leaked_calls: 0,
             at,
         };

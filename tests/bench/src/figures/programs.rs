@@ -1,17 +1,19 @@
 //! The first token by each of the other ways in, beside the page's own socket: a program's request
 //! on a connection that is open, in a session that has had turns.
 
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
+use memchr::memmem;
 use serde_json::{Value, json};
 
 use super::Bench;
 use super::first_token::{PAUSE, WARM_UP, added, added_by};
-use crate::conversation::Turn;
-use crate::http::Connection;
+use crate::conversation::{Conversation, Turn};
+use crate::ground::Side;
+use crate::http::{Connection, Identity};
 use crate::model::Ledger;
-use crate::navi::Navi;
 use crate::report::{Goal, Row, Samples};
 use crate::script::{Rate, Script};
 use crate::stamp;
@@ -19,6 +21,8 @@ use crate::statistics::median;
 
 /// How much a door may take beside what the page's socket takes, in milliseconds.
 const OWN_MS: f64 = 0.1;
+/// What an answer's end is to who follows, by Navi and by the pass-through.
+const ENDS: [&[u8]; 3] = [b"\"stream_end\"", b"[DONE]", b"\"done\":true"];
 
 /// A way in by a request whose answer streams.
 struct Door {
@@ -31,7 +35,7 @@ struct Door {
 const DOORS: [Door; 3] = [
     Door {
         key: "first-token-chat",
-        what: "added to the first token, by Chat Completions",
+        what: "the same, by Chat Completions",
         path: "/v1/chat/completions",
         body: |text| json!({"model": "navi", "stream": true, "messages": said(text)}),
     },
@@ -53,89 +57,176 @@ fn said(text: &str) -> Value {
     json!([{"role": "user", "content": text}])
 }
 
+/// A server as programs reach it.
+struct Server<'a> {
+    side: Side<'a>,
+    address: SocketAddr,
+    identity: &'a Identity,
+}
+
+impl<'a> Server<'a> {
+    fn of(side: Side<'a>) -> Self {
+        let (address, identity) = match side {
+            Side::Limit(limit) => (limit.address, &Identity::Nobody),
+            Side::Navi(navi) => (navi.address(), navi.script()),
+        };
+        Self {
+            side,
+            address,
+            identity,
+        }
+    }
+
+    /// A new conversation's name, which the pass-through has no use for.
+    async fn session(&self) -> Result<String> {
+        match self.side {
+            Side::Limit(_) => Ok(String::new()),
+            Side::Navi(navi) => navi.new_session().await,
+        }
+    }
+
+    async fn tab(&self, session: &str) -> Result<Conversation> {
+        match self.side {
+            Side::Limit(_) => self.side.open().await,
+            Side::Navi(navi) => navi.tab(session).await,
+        }
+    }
+}
+
+/// A conversation by one of the ways in.
+enum Way {
+    Page(Conversation),
+    Request {
+        door: &'static Door,
+        session: String,
+        connection: Connection,
+    },
+    /// The message goes by a tab, as who follows a session does not send.
+    Events {
+        tab: Conversation,
+        feed: Connection,
+    },
+}
+
+impl Way {
+    async fn page(server: &Server<'_>) -> Result<Self> {
+        Ok(Self::Page(server.tab(&server.session().await?).await?))
+    }
+
+    async fn request(server: &Server<'_>, door: &'static Door) -> Result<Self> {
+        Ok(Self::Request {
+            door,
+            session: server.session().await?,
+            connection: Connection::open(server.address).await?,
+        })
+    }
+
+    async fn events(server: &Server<'_>) -> Result<Self> {
+        let session = server.session().await?;
+        let tab = server.tab(&session).await?;
+        let mut feed = Connection::open(server.address).await?;
+        let path = format!("/sessions/{session}/events");
+        feed.get(&path, server.identity).await?;
+        Ok(Self::Events { tab, feed })
+    }
+
+    /// What is added to the first token of a turn, in milliseconds.
+    async fn turn(&mut self, server: &Server<'_>, ledger: &Ledger) -> Result<f64> {
+        let script = Script::new(8, Rate::Joined);
+        let sent = Instant::now();
+        let began = match self {
+            Self::Page(tab) => return added_by(tab, ledger).await,
+            Self::Request {
+                door,
+                session,
+                connection,
+            } => {
+                let body = (door.body)(&script.to_string());
+                let headers = [("x-navi-session", session.as_str())];
+                connection
+                    .post(door.path, server.identity, &headers, &body)
+                    .await?;
+                let began = first_token(connection).await?;
+                connection.rest().await?;
+                began
+            }
+            Self::Events { tab, feed } => {
+                tab.send(script).await?;
+                let began = first_token(feed).await?;
+                tab.hear(script, sent).await?;
+                let ends = |body: &[u8]| ENDS.iter().any(|end| memmem::find(body, end).is_some());
+                feed.until(ends).await?;
+                feed.forget();
+                began
+            }
+        };
+        of(script, sent, began, ledger)
+    }
+}
+
+/// How many ways in there are: the page's, the doors', and that of who follows.
+const WAYS: usize = DOORS.len() + 2;
+
 pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let pair = bench.ground.pair().await?;
-    let (navi, ledger) = (&pair.navi, &bench.ground.model.ledger);
+    let ledger = &bench.ground.model.ledger;
     let turns = bench.quick_or(10, 20);
-    let mut page = Vec::new();
-    let (mut doors, mut events) = ([const { Vec::new() }; DOORS.len()], Vec::new());
+    let mut all = [const { (Vec::new(), Vec::new()) }; WAYS];
     for round in 0..bench.rounds(7) {
-        // Each comes first as often as the others.
-        for place in 0..DOORS.len() + 2 {
-            match (place + round) % (DOORS.len() + 2) {
-                0 => page.push(by_page(navi, ledger, turns).await?),
-                1 => events.push(by_events(navi, ledger, turns).await?),
-                n => doors[n - 2].push(by_request(navi, ledger, &DOORS[n - 2], turns).await?),
+        for side in pair.in_turn(round) {
+            let medians = round_of(&Server::of(side), ledger, turns).await?;
+            for ((limit, navi), one) in std::iter::zip(&mut all, medians) {
+                match side {
+                    Side::Limit(_) => limit.push(one),
+                    Side::Navi(_) => navi.push(one),
+                }
             }
         }
     }
-    let goal = Goal::Value(median(&page) + OWN_MS);
-    let row = |key: &str, what: &str, navi: Vec<f64>| {
-        let limit = page.clone();
-        let row = Row::lower(key, what, "ms", Samples { limit, navi });
-        row.with_goal(goal).unrecorded()
+    Ok(rows(all.map(|(limit, navi)| Samples { limit, navi })))
+}
+
+/// The median of some turns by each way, in milliseconds. A turn by each comes after the other, so
+/// that what else the machine does falls on all of them.
+async fn round_of(server: &Server<'_>, ledger: &Ledger, turns: usize) -> Result<[f64; WAYS]> {
+    let mut ways = vec![Way::page(server).await?];
+    for door in &DOORS {
+        ways.push(Way::request(server, door).await?);
+    }
+    ways.push(Way::events(server).await?);
+    let mut all = [const { Vec::new() }; WAYS];
+    for turn in 0..WARM_UP + turns {
+        // Each comes first as often as the others.
+        for place in 0..WAYS {
+            let which = (place + turn) % WAYS;
+            let one = ways[which].turn(server, ledger).await?;
+            settle(turn, ledger).await;
+            if turn >= WARM_UP {
+                all[which].push(one);
+            }
+        }
+    }
+    Ok(all.map(|all| median(&all)))
+}
+
+/// What a door may take is what the page's socket takes, each beside a pass-through that speaks as
+/// it does: what HTTP costs whoever speaks it, and the client that reads it, is nobody's here.
+fn rows(all: [Samples; WAYS]) -> Vec<Row> {
+    let [page, doors @ .., events] = all;
+    let over = median(&page.navi) - median(&page.limit);
+    let what = "added to the first token, by the page's socket";
+    let mut rows = vec![Row::lower("first-token-page", what, "ms", page).unrecorded()];
+    let mut door = |key: &str, what: &str, samples: Samples| {
+        let goal = Goal::Value(median(&samples.limit) + over + OWN_MS);
+        let row = Row::lower(key, what, "ms", samples);
+        rows.push(row.with_goal(goal).unrecorded());
     };
-    let mut rows: Vec<Row> = std::iter::zip(&DOORS, doors)
-        .map(|(door, samples)| row(door.key, door.what, samples))
-        .collect();
+    for (Door { key, what, .. }, samples) in std::iter::zip(&DOORS, doors) {
+        door(key, what, samples);
+    }
     let what = "the same, by server-sent events, of a message of a tab's";
-    rows.push(row("first-token-events", what, events));
-    Ok(rows)
-}
-
-async fn by_page(navi: &Navi, ledger: &Ledger, turns: usize) -> Result<f64> {
-    let session = navi.new_session().await?;
-    let mut tab = navi.tab(&session).await?;
-    let mut all = Vec::new();
-    for turn in 0..WARM_UP + turns {
-        let one = added_by(&mut tab, ledger).await?;
-        settle(turn, ledger).await;
-        all.push(one);
-    }
-    Ok(median(&all[WARM_UP..]))
-}
-
-async fn by_request(navi: &Navi, ledger: &Ledger, door: &Door, turns: usize) -> Result<f64> {
-    let session = navi.new_session().await?;
-    let mut connection = Connection::open(navi.address()).await?;
-    let mut all = Vec::new();
-    for turn in 0..WARM_UP + turns {
-        let script = Script::new(8, Rate::Joined);
-        let body = (door.body)(&script.to_string());
-        let headers = [("x-navi-session", session.as_str())];
-        let sent = Instant::now();
-        connection
-            .post(door.path, navi.script(), &headers, &body)
-            .await?;
-        let began = first_token(&mut connection).await?;
-        connection.rest().await?;
-        all.push(of(script, sent, began, ledger)?);
-        settle(turn, ledger).await;
-    }
-    Ok(median(&all[WARM_UP..]))
-}
-
-/// The message goes by a tab, as who follows a session does not send.
-async fn by_events(navi: &Navi, ledger: &Ledger, turns: usize) -> Result<f64> {
-    let session = navi.new_session().await?;
-    let mut tab = navi.tab(&session).await?;
-    let mut feed = Connection::open(navi.address()).await?;
-    let path = format!("/sessions/{session}/events");
-    feed.get(&path, navi.script()).await?;
-    let mut all = Vec::new();
-    for turn in 0..WARM_UP + turns {
-        let script = Script::new(8, Rate::Joined);
-        let sent = Instant::now();
-        tab.send(script).await?;
-        let began = first_token(&mut feed).await?;
-        tab.hear(script, sent).await?;
-        feed.until(|body| memchr::memmem::find(body, b"\"stream_end\"").is_some())
-            .await?;
-        feed.forget();
-        all.push(of(script, sent, began, ledger)?);
-        settle(turn, ledger).await;
-    }
-    Ok(median(&all[WARM_UP..]))
+    door("first-token-events", what, events);
+    rows
 }
 
 async fn first_token(connection: &mut Connection) -> Result<Instant> {
