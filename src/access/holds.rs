@@ -5,13 +5,15 @@
 //! process changed, and else a few times a second while there is a socket, or a key is known.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
 use navi_actors::protocol::ids::UserId;
 use navi_actors::store::{KeyOwner, SecretHash, Store, StoreError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -21,6 +23,9 @@ use super::random::Digest;
 
 /// A socket outlives what opened it by no more than this and the answer of the database.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Whoever asks whether something still holds waits no longer for the database.
+const LOOK_AT_MOST: Duration = Duration::from_secs(1);
 
 /// What opened the door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +49,9 @@ pub(super) struct Holds(Arc<Shared>);
 struct Shared {
     open: Mutex<Open>,
     changed: Notify,
+    /// How often the database was begun to be asked, and the last of these that is done.
+    begun: AtomicU64,
+    done: watch::Sender<u64>,
 }
 
 /// One socket's share, until it is dropped.
@@ -79,6 +87,7 @@ impl Holds {
                 () = self.0.changed.notified() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
+            let look = self.0.begun.fetch_add(1, Ordering::Relaxed) + 1;
             let known_keys: HashSet<(Key, KeyOwner)> = known.keys().into_iter().collect();
             let mut keys = known_keys.clone();
             keys.extend(self.open().keys());
@@ -91,6 +100,7 @@ impl Holds {
                 }
                 Err(error) => debug!(%error, "whether logins have ended is not known"),
             }
+            self.0.done.send_replace(look);
         }
     }
 
@@ -147,6 +157,19 @@ impl Hold {
     /// Waits for that.
     pub(crate) fn ended(&self) -> impl Future<Output = ()> + 'static {
         self.ended.clone().cancelled_owned()
+    }
+
+    /// Whether what opened the door still opens it, by the database as it is now; where that takes
+    /// long, by what is known.
+    pub(crate) fn standing(&self) -> impl Future<Output = bool> + 'static {
+        let (shared, ended) = (Arc::clone(&self.holds.0), self.ended.clone());
+        async move {
+            let before = shared.begun.load(Ordering::Relaxed);
+            let mut done = shared.done.subscribe();
+            shared.changed.notify_one();
+            let _ = timeout(LOOK_AT_MOST, done.wait_for(|look| *look > before)).await;
+            !ended.is_cancelled()
+        }
     }
 }
 

@@ -79,7 +79,8 @@ pub(crate) struct Admission {
     _seat: Seat,
     /// What it was opened with.
     pub(crate) hold: Hold,
-    _lender: Option<Here>,
+    /// The program on the other side, where it lends tools.
+    pub(crate) lender: Option<Here>,
 }
 
 impl Admission {
@@ -100,7 +101,7 @@ impl Admission {
         Ok(Self {
             _seat: app.tabs.seat(session, sitter)?,
             hold: app.access.hold(who),
-            _lender: None,
+            lender: None,
         })
     }
 }
@@ -123,7 +124,7 @@ async fn session(
         Some(app.lenders.arrive(who.user, asked.session, name))
     });
     let admission = Admission {
-        _lender: here,
+        lender: here,
         ..admission
     };
     let subscription = asked.map(|(asked, _)| asked);
@@ -242,17 +243,21 @@ fn logged_out() -> CloseReason {
     close_reason(&NaviError::new(ErrorCode::Unauthorized, LOGGED_OUT))
 }
 
-/// How a socket is closed whose feed ended: a client comes back at once after a restart.
-fn feed_ended(app: &App) -> CloseReason {
-    if app.closing.is_cancelled() {
-        close_reason(&NaviError::new(
-            ErrorCode::ShuttingDown,
-            "navi is shutting down",
-        ))
-    } else {
-        CloseReason {
-            code: CloseCode::Error,
-            description: Some("the session was closed here; connect again".to_owned()),
+/// How a socket is closed whose feed ended: a client comes back at once after a restart, and not
+/// at all where the account went, with which its sessions do.
+fn feed_ended(app: &App, admission: &Admission) -> impl Future<Output = CloseReason> + 'static {
+    let (closing, hold) = (app.closing.clone(), admission.hold.standing());
+    async move {
+        if closing.is_cancelled() {
+            let error = NaviError::new(ErrorCode::ShuttingDown, "navi is shutting down");
+            close_reason(&error)
+        } else if hold.await {
+            CloseReason {
+                code: CloseCode::Error,
+                description: Some("the session was closed here; connect again".to_owned()),
+            }
+        } else {
+            logged_out()
         }
     }
 }

@@ -27,6 +27,12 @@ impl Heartbeat {
         self.heard = now;
     }
 
+    /// Whether a ping was left without an answer: whoever ends closes the socket, and whoever sleeps
+    /// does not.
+    pub(crate) fn missed_a_ping(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.heard) > PING_INTERVAL + CLOSE_GRACE
+    }
+
     pub(crate) fn is_silent(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.heard) > SILENCE_LIMIT
     }

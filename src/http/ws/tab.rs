@@ -105,6 +105,17 @@ impl Actor for TabActor {
     }
 }
 
+/// Whatever ends it: the silence of a program that lends tools, or the kernel, which gives up sooner.
+impl Drop for TabActor {
+    fn drop(&mut self) {
+        if let Some(lender) = &mut self.admission.lender
+            && self.heartbeat.missed_a_ping(Instant::now())
+        {
+            lender.fell_silent();
+        }
+    }
+}
+
 /// The feed: whole frames, in order.
 impl StreamHandler<ByteString> for TabActor {
     fn handle(&mut self, frame: ByteString, ctx: &mut Self::Context) {
@@ -114,7 +125,8 @@ impl StreamHandler<ByteString> for TabActor {
     }
 
     fn finished(&mut self, ctx: &mut Self::Context) {
-        self.close(feed_ended(&self.app), ctx);
+        let why = feed_ended(&self.app, &self.admission).into_actor(self);
+        ctx.spawn(why.map(|why, tab, ctx| tab.close(why, ctx)));
     }
 }
 

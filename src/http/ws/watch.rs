@@ -83,7 +83,8 @@ impl StreamHandler<ByteString> for WatchActor {
     }
 
     fn finished(&mut self, ctx: &mut Self::Context) {
-        self.close(feed_ended(&self.app), ctx);
+        let why = feed_ended(&self.app, &self.admission).into_actor(self);
+        ctx.spawn(why.map(|why, page, ctx| page.close(why, ctx)));
     }
 }
 
