@@ -2,13 +2,16 @@
 //! typed, and checked as a whole before anything starts (SPEC section 15).
 
 mod addresses;
+pub(crate) mod change;
 mod collector;
 mod described;
 mod doors;
+mod edit;
 mod files;
 mod keys;
 pub(crate) mod layers;
 mod limits;
+mod page;
 mod people;
 mod read;
 mod sandbox;
@@ -17,11 +20,13 @@ mod secret;
 mod settings_tests;
 mod shown;
 mod sign_on;
+mod sources;
 mod ssh;
 mod tls;
 mod web;
 #[cfg(test)]
 mod web_tests;
+mod written;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -43,13 +48,15 @@ use tracing::Level;
 
 pub(crate) use self::collector::CollectorSettings;
 pub(crate) use self::doors::{Door, OpenDoors};
-use self::layers::{Environment, Layer};
+use self::layers::{Environment, FilePlace, Layer};
+pub(crate) use self::page::page_keys;
 pub(crate) use self::people::{PeopleSettings, PublicUrl};
 use self::read::Reader;
 pub(crate) use self::secret::Secret;
-pub(crate) use self::shown::ShownValue;
+pub(crate) use self::shown::{PendingValue, ShownValue};
 use self::shown::{secrets, shown};
 pub(crate) use self::sign_on::{ProviderSettings, SignOnSettings};
+use self::sources::{Sources, Texts};
 pub(crate) use self::tls::TlsFiles;
 use self::web::WebSettings;
 use crate::tls::Wire;
@@ -179,6 +186,9 @@ pub struct Loaded {
     pub(crate) secrets: Vec<Secret>,
     /// Not wrong enough to stop for, one sentence each.
     pub(crate) warnings: Vec<Phrase>,
+    /// What else than the file decides.
+    sources: Sources,
+    texts: Texts,
 }
 
 /// Everything that is wrong with the settings.
@@ -186,6 +196,8 @@ pub struct Loaded {
 #[error("{}", self.text())]
 pub struct SettingsError {
     pub(crate) problems: Vec<String>,
+    /// Of those, the settings that are none, each by its key with what was expected.
+    wrong: Vec<(&'static str, String)>,
 }
 
 impl Settings {
@@ -225,34 +237,30 @@ impl SettingsError {
 /// # Errors
 /// Everything that is wrong, at once.
 pub fn load(overrides: &Overrides, environment: &Environment) -> Result<Loaded, SettingsError> {
+    load_with(&Sources::new(overrides, environment), None)
+}
+
+/// The same, as if this text stood in that file.
+fn load_with(sources: &Sources, written: Option<(&Path, &str)>) -> Result<Loaded, SettingsError> {
     let mut problems = Vec::new();
     let defaults = Layer::defaults(&mut problems);
-    let from_environment = Layer::environment(environment, &mut problems);
-    let from_command_line = Layer::of(
-        "command line",
-        [
-            overrides.bind.clone().map(|bind| (&keys::BIND, bind)),
-            overrides
-                .data_dir
-                .as_ref()
-                .map(|dir| (&keys::DATA_DIR, dir.display().to_string())),
-        ]
-        .into_iter()
-        .flatten(),
-    );
+    let from_environment = Layer::environment(&sources.environment, &mut problems);
+    let from_command_line = sources.command_line();
     let early_data_dir = from_command_line
         .get(&keys::DATA_DIR)
         .or_else(|| from_environment.get(&keys::DATA_DIR))
         .map_or_else(platform_data_dir, |text| Some(PathBuf::from(text)));
-    let file = user_file(
-        overrides.config.as_deref(),
-        early_data_dir.as_deref(),
-        &mut problems,
-    );
+    let place = FilePlace {
+        named: sources.overrides.config.as_deref(),
+        data_dir: early_data_dir.as_deref(),
+    };
+    let file = match written {
+        Some((path, text)) => Some(place.layer(path, text, &mut problems)),
+        None => place.read(&mut problems),
+    };
 
-    let file_path = file.as_ref().and_then(Layer::path);
     let mut builder = Config::builder().add_source(defaults);
-    if let Some(file) = file {
+    if let Some(file) = file.clone() {
         builder = builder.add_source(file);
     }
     let config = builder
@@ -261,69 +269,25 @@ pub fn load(overrides: &Overrides, environment: &Environment) -> Result<Loaded, 
         .build()
         .map_err(|error| SettingsError {
             problems: vec![error.to_string()],
+            wrong: Vec::new(),
         })?;
 
+    let file_path = file.as_ref().and_then(Layer::path);
     let mut reader = Reader::new(&config, file_path.clone(), problems);
     let settings = typed(&mut reader);
-    let problems = reader.into_problems();
+    let (problems, wrong) = reader.into_problems();
     match settings {
         Some(settings) if problems.is_empty() => Ok(Loaded {
             file: file_path.unwrap_or_else(|| settings.data_dir.join(FILE_NAME)),
-            warnings: warnings(&settings, environment),
-            values: shown(&config, &settings),
+            warnings: warnings(&settings, &sources.environment),
+            values: shown(&config, file.as_ref(), &settings),
             secrets: secrets(&config),
+            texts: Texts::of(&config),
+            sources: sources.clone(),
             settings,
         }),
-        _ => Err(SettingsError { problems }),
+        _ => Err(SettingsError { problems, wrong }),
     }
-}
-
-/// The user's file: the one that was named, or the first that exists.
-fn user_file(
-    named: Option<&Path>,
-    data_dir: Option<&Path>,
-    problems: &mut Vec<String>,
-) -> Option<Layer> {
-    let candidates: Vec<PathBuf> = match named {
-        Some(path) => vec![path.to_owned()],
-        None => [
-            data_dir.map(Path::to_owned),
-            directories::ProjectDirs::from("", "", "navi").map(|dirs| dirs.config_dir().to_owned()),
-        ]
-        .into_iter()
-        .flatten()
-        .map(|dir| dir.join(FILE_NAME))
-        .collect(),
-    };
-    for path in candidates {
-        match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                let layer = Layer::file(&path, &text, problems);
-                if named.is_none()
-                    && path.parent() == data_dir
-                    && layer.get(&keys::DATA_DIR).is_some()
-                {
-                    problems.push(format!(
-                        "{} is in the data directory and cannot move it: set NAVI_DATA_DIR instead of server.data_dir",
-                        path.display()
-                    ));
-                }
-                return Some(layer);
-            }
-            Err(error) if is_absent(&error) && named.is_none() => {}
-            Err(error) => {
-                problems.push(format!("cannot read {}: {error}", path.display()));
-                return None;
-            }
-        }
-    }
-    None
-}
-
-/// A data directory that is no directory is told later, for what it is.
-fn is_absent(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// Every setting as its type. `None` only together with problems.

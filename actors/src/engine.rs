@@ -1,6 +1,7 @@
 //! [`Engine`]: the one handle that doors hold. Everything that a door can ask stands here, and
-//! what it can ask of sessions in `sessions`.
+//! what it can ask of sessions in `sessions` and `turns`.
 
+mod backends;
 mod changes;
 mod consent;
 mod conversation;
@@ -8,6 +9,7 @@ mod files;
 mod imports;
 mod limits;
 mod measuring;
+mod pictures;
 mod powers;
 mod programs;
 mod pulls;
@@ -16,6 +18,7 @@ mod sessions;
 mod shares;
 mod start;
 mod status;
+mod turns;
 mod workspace;
 
 pub use self::consent::MAX_LOG_PAGE;

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use actix::Addr;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::lanes::QueueView;
 use crate::domain::model_choice::{self, Choice, Wanted};
 use crate::domain::slots::Parallel;
 use crate::llm::Backend;
-use crate::llm_actor::{Acquire, GetQueue, Lease, LlmActor, Priority, ProbeNow, Ticket};
+use crate::llm_actor::{Acquire, GetQueue, Lease, LlmActor, Priority, ProbeNow, Retire, Ticket};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
 use crate::protocol::status::{BackendKind, BackendState, BackendStatus, ModelInfo};
@@ -20,6 +21,9 @@ use crate::supervision::{RestartPolicy, Slot, keep_alive};
 
 /// How long a run waits for backends that nobody has asked yet, or that were down a moment ago.
 const FIRST_PROBE: Duration = Duration::from_secs(5);
+
+/// How long what servers said of their models counts for one that none of them has.
+const LOOKED: Duration = Duration::from_millis(250);
 
 /// Models that a server offers are few; past this no window is remembered.
 const MAX_WINDOWS: usize = 512;
@@ -32,11 +36,22 @@ pub struct GuardedBackend {
     pub looked_for: bool,
     pub guard: Slot<LlmActor>,
     pub status: watch::Receiver<BackendStatus>,
+    /// Cancelled when another one takes its place: its guard is not started again.
+    pub retired: CancellationToken,
 }
 
-/// All backends, in order of preference. Cheap to clone.
+/// All backends, in order of preference. Cheap to clone; all clones have the same.
 #[derive(Clone, Debug)]
-pub struct Models(Arc<[GuardedBackend]>, Windows);
+pub struct Models {
+    all: Arc<watch::Sender<Arc<[GuardedBackend]>>>,
+    windows: Windows,
+    last_look: LastLook,
+    parallel: Parallel,
+    closed: CancellationToken,
+}
+
+/// When the servers were last asked for a model that none of them had. Held while they are.
+type LastLook = Arc<tokio::sync::Mutex<Option<Instant>>>;
 
 /// What servers told of windows that are smaller than was thought, by backend and model. Kept
 /// for the process's life.
@@ -46,6 +61,11 @@ struct Windows(Arc<Mutex<HashMap<(BackendKind, String), u32>>>);
 impl Windows {
     fn lock(&self) -> MutexGuard<'_, HashMap<(BackendKind, String), u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another server has other windows.
+    fn forget(&self, kind: BackendKind) {
+        self.lock().retain(|(of, _), _| *of != kind);
     }
 
     fn put_into(&self, kind: BackendKind, model: &mut ModelInfo) {
@@ -66,28 +86,65 @@ impl Models {
         closed: &CancellationToken,
     ) -> Self {
         let backends = backends.into_iter();
-        Self::new(
-            backends
-                .map(|backend| guard_backend(backend, parallel, closed))
-                .collect(),
-        )
+        let guarded = backends.map(|backend| guard_backend(backend, parallel, closed));
+        Self {
+            parallel,
+            closed: closed.clone(),
+            ..Self::new(guarded.collect())
+        }
     }
 
     /// Backends in order of preference.
     #[must_use]
     pub fn new(backends: Vec<GuardedBackend>) -> Self {
-        Self(backends.into(), Windows::default())
+        Self {
+            all: Arc::new(watch::Sender::new(backends.into())),
+            windows: Windows::default(),
+            last_look: LastLook::default(),
+            parallel: Parallel::default(),
+            closed: CancellationToken::new(),
+        }
+    }
+
+    fn all(&self) -> Arc<[GuardedBackend]> {
+        Arc::clone(&self.all.borrow())
+    }
+
+    /// Puts a backend in the place of that of its kind: what is asked from now on, it is asked.
+    /// Who waits for the other one gets an error and comes again, streams that are under way go
+    /// on. False where there is none of its kind. To be called within the actix system.
+    pub fn replace(&self, backend: Arc<dyn Backend>) -> bool {
+        let kind = backend.kind();
+        let all = self.all();
+        let Some(at) = all.iter().position(|it| it.kind == kind) else {
+            return false;
+        };
+        let mut next = all.to_vec();
+        let fresh = guard_backend(backend, self.parallel, &self.closed);
+        let gone = std::mem::replace(&mut next[at], fresh);
+        self.windows.forget(kind);
+        self.all.send_replace(next.into());
+        gone.retired.cancel();
+        // Once a guard.
+        gone.guard.addr().do_send(Retire);
+        true
+    }
+
+    /// Wakes when a backend was put in another one's place.
+    #[must_use]
+    pub fn replacements(&self) -> watch::Receiver<Arc<[GuardedBackend]>> {
+        self.all.subscribe()
     }
 
     /// Each backend as it is known to stand.
     #[must_use]
     pub fn statuses(&self) -> Vec<BackendStatus> {
-        self.0
+        self.all()
             .iter()
             .map(|backend| {
                 let mut status = backend.status.borrow().clone();
                 for model in &mut status.models {
-                    self.1.put_into(status.kind, model);
+                    self.windows.put_into(status.kind, model);
                 }
                 status
             })
@@ -96,7 +153,7 @@ impl Models {
 
     /// A server told the window of one of its models.
     pub fn learn_window(&self, kind: BackendKind, model: &str, window: u32) {
-        let mut known = self.1.lock();
+        let mut known = self.windows.lock();
         let key = (kind, model.to_owned());
         if known.len() < MAX_WINDOWS || known.contains_key(&key) {
             known.insert(key, window);
@@ -106,7 +163,7 @@ impl Models {
     /// Receivers that wake when a backend's status changes.
     #[must_use]
     pub fn watches(&self) -> Vec<watch::Receiver<BackendStatus>> {
-        self.0
+        self.all()
             .iter()
             .map(|backend| backend.status.clone())
             .collect()
@@ -132,25 +189,35 @@ impl Models {
     }
 
     /// Whether a person may choose this model. One that is not known of may have been installed just
-    /// now: every backend is asked first.
+    /// now: every backend is asked first, once for all who ask at the time.
     ///
     /// # Errors
     /// As [`model_choice::check_chosen`].
     pub async fn check_chosen(&self, name: &str) -> Result<(), NaviError> {
-        let looked_for = self.0.iter().filter(|backend| backend.looked_for);
+        let all = self.all();
+        let looked_for = all.iter().filter(|backend| backend.looked_for);
         let looked_for: Vec<BackendKind> = looked_for.map(|backend| backend.kind).collect();
         let check = || model_choice::check_chosen(&self.statuses(), &looked_for, name);
         if check().is_ok() {
             return Ok(());
         }
-        self.probe().await;
+        self.look_anew().await;
         check()
+    }
+
+    /// Asks every backend, unless that was done a moment ago.
+    async fn look_anew(&self) {
+        let mut last = self.last_look.lock().await;
+        if last.is_none_or(|last| last.elapsed() >= LOOKED) {
+            self.probe().await;
+            *last = Some(Instant::now());
+        }
     }
 
     fn choose_now(&self, wanted: Wanted<'_>) -> Result<Choice, NaviError> {
         let mut choice = model_choice::choose(&self.statuses(), wanted)?;
         // A default that no server lists has a window too.
-        self.1.put_into(choice.kind, &mut choice.model);
+        self.windows.put_into(choice.kind, &mut choice.model);
         Ok(choice)
     }
 
@@ -199,21 +266,21 @@ impl Models {
     }
 
     /// What guards each backend now.
-    pub(crate) fn guards(&self) -> impl Iterator<Item = Addr<LlmActor>> {
-        self.0.iter().map(|backend| backend.guard.addr())
+    pub(crate) fn guards(&self) -> Vec<Addr<LlmActor>> {
+        let all = self.all();
+        all.iter().map(|backend| backend.guard.addr()).collect()
     }
 
     fn guard(&self, kind: BackendKind) -> Option<Addr<LlmActor>> {
-        let backend = self.0.iter().find(|backend| backend.kind == kind)?;
+        let all = self.all();
+        let backend = all.iter().find(|backend| backend.kind == kind)?;
         Some(backend.guard.addr())
     }
 
     /// Asks every backend how it is, now, and waits for the answers within a limit.
     pub async fn probe(&self) {
-        let asked = self
-            .0
-            .iter()
-            .map(|backend| backend.guard.addr().send(ProbeNow));
+        let guards = self.guards().into_iter();
+        let asked = guards.map(|guard| guard.send(ProbeNow));
         // Who has not answered by then is still `Unknown` or as it was: the choice says so.
         let _ = tokio::time::timeout(FIRST_PROBE, futures_util::future::join_all(asked)).await;
     }
@@ -226,10 +293,11 @@ impl Models {
         let may_be_meant = |backend: &&GuardedBackend| {
             wanted.chosen.is_some() || Some(backend.kind) == wanted.backend
         };
-        if self.0.iter().filter(may_be_meant).any(unknown) {
+        let all = self.all();
+        if all.iter().filter(may_be_meant).any(unknown) {
             return false;
         }
-        for backend in self.0.iter() {
+        for backend in all.iter() {
             match backend.status.borrow().state {
                 BackendState::Ready => return true,
                 BackendState::Unknown => return false,
@@ -249,6 +317,7 @@ fn guard_backend(
 ) -> GuardedBackend {
     let (kind, looked_for) = (backend.kind(), backend.is_looked_for());
     let (tx, status) = watch::channel(LlmActor::unknown(backend.as_ref()));
+    let retired = closed.child_token();
     let guard: Slot<LlmActor> = keep_alive(
         kind.as_str(),
         RestartPolicy {
@@ -256,7 +325,7 @@ fn guard_backend(
             limit: u32::MAX,
             ..RestartPolicy::default()
         },
-        closed.clone(),
+        retired.clone(),
         move |guard| LlmActor::new(Arc::clone(&backend), parallel, tx.clone(), guard),
         || {},
     );
@@ -265,5 +334,10 @@ fn guard_backend(
         looked_for,
         guard,
         status,
+        retired,
     }
 }
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod models_tests;

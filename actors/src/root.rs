@@ -27,6 +27,7 @@ use crate::domain::hangs::{Role, ThreadId};
 use crate::domain::session::command::{Command, Leaving};
 use crate::domain::session::stored::LoadedSession;
 use crate::domain::sharing::{By, Reach};
+use crate::llm::Backend;
 use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
@@ -112,6 +113,11 @@ pub struct ReplaceArbiter {
     pub id: ThreadId,
     pub silent: Duration,
 }
+
+/// Puts a backend in the place of that of its kind.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct ReplaceBackend(pub Arc<dyn Backend>);
 
 /// A session's actor went.
 #[derive(Debug, Message)]
@@ -498,6 +504,18 @@ impl Handler<ReplaceArbiter> for SystemRoot {
             self.ending.remove(&session);
             live.session.given_up.cancel();
             self.revive(ctx, session);
+        }
+    }
+}
+
+impl Handler<ReplaceBackend> for SystemRoot {
+    type Result = ();
+
+    /// Here, so that its guard lives where the others do.
+    fn handle(&mut self, ReplaceBackend(backend): ReplaceBackend, _: &mut Self::Context) {
+        let (kind, address) = (backend.kind().as_str(), backend.address());
+        if !self.closing && self.services.models.replace(backend) {
+            tracing::info!(kind, address, "another model server is asked from now on");
         }
     }
 }

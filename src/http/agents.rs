@@ -80,7 +80,7 @@ pub(crate) async fn write_profile_file(
     Ok(HttpResponse::NoContent().finish())
 }
 
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, NaviError> + Send + 'static,
 ) -> Result<T, NaviError> {
     web::block(work).await.unwrap_or_else(|_| {

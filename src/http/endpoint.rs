@@ -16,6 +16,7 @@ use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 
 use super::error::ApiError;
+use super::gate;
 use crate::access::Principal;
 use crate::doors;
 
@@ -24,6 +25,8 @@ pub(crate) struct Endpoint {
     path: String,
     resource: Resource,
     methods: Vec<(Method, Option<Action>)>,
+    /// The gate of who asks is its own, and not that of all around it.
+    has_login: bool,
 }
 
 /// The resource at this path; it takes no method yet.
@@ -32,6 +35,7 @@ pub(crate) fn endpoint(path: &str) -> Endpoint {
         path: without_patterns(path),
         resource: web::resource(path),
         methods: Vec::new(),
+        has_login: false,
     }
 }
 
@@ -61,6 +65,14 @@ impl Endpoint {
         self.resource = self.resource.route(route);
         self.methods.push((method, action.into()));
         self
+    }
+
+    /// The same for whoever is signed in, where nothing around it asks for that.
+    pub(crate) fn behind_login(self) -> Self {
+        Self {
+            has_login: true,
+            ..self
+        }
     }
 
     /// How large the body of a request may be.
@@ -94,7 +106,12 @@ impl HttpServiceFactory for Endpoint {
                 let methods = Arc::clone(&methods);
                 async move { pass(&methods, request, next).await }
             }));
-        resource.register(config);
+        if self.has_login {
+            let resource = resource.wrap(from_fn(gate::require_login));
+            resource.register(config);
+        } else {
+            resource.register(config);
+        }
     }
 }
 

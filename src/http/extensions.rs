@@ -1,11 +1,13 @@
 //! `/tools`, `/mcp`, `/skills`: what is added to Navi from outside, and what of it is allowed.
 
+use std::path::Path;
+
 use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
 use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::people::Recorded;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::App;
 use super::body::JsonBody;
@@ -19,6 +21,18 @@ use crate::access::{Principal, Visitor};
 pub(crate) struct AllowRequest {
     /// The tool's `sha256`, as `GET /tools` told it.
     sha256: String,
+}
+
+/// Where they are looked for.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ExtensionFolders<'a> {
+    tools_dir: &'a Path,
+    skills_dir: &'a Path,
+    mcp_config: &'a Path,
+}
+
+pub(crate) fn folders_routes() -> Endpoint {
+    endpoint("/extensions").on(Method::GET, Action::ManageService, folders)
 }
 
 pub(crate) fn tools_routes() -> Endpoint {
@@ -41,6 +55,17 @@ pub(crate) fn restart_routes() -> Endpoint {
 
 pub(crate) fn skills_routes() -> Endpoint {
     endpoint("/skills").on(Method::GET, Action::ReadService, skills)
+}
+
+#[utoipa::path(get, path = "/extensions", operation_id = "extension_folders", tag = "extensions",
+    responses((status = 200, description = "The folders of tools and skills, and the file of MCP servers. They need not exist.", body = ref("#/components/schemas/ExtensionFolders")), Failures))]
+pub(crate) async fn folders(app: web::Data<App>, _: Principal) -> HttpResponse {
+    let places = &app.loaded.settings.extensions;
+    HttpResponse::Ok().json(ExtensionFolders {
+        tools_dir: &places.tools_dir,
+        skills_dir: &places.skills_dir,
+        mcp_config: &places.mcp_config,
+    })
 }
 
 #[utoipa::path(get, path = "/tools", operation_id = "list_extension_tools", tag = "extensions",

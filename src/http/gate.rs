@@ -2,6 +2,7 @@
 
 use std::future::{Ready, ready};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use actix_web::body::{BoxBody, MessageBody};
@@ -79,8 +80,15 @@ pub(crate) async fn require_login(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let cookie = login_cookie(request.request(), &app);
     let bearer = bearer(&request);
+    // Beside a token nothing else counts.
+    let (cookie, visitor) = match bearer {
+        Some(_) => (None, Visitor::default()),
+        None => (
+            login_cookie(request.request(), &app),
+            visitor(request.request(), &app),
+        ),
+    };
     let credentials = Credentials {
         bearer,
         cookie: cookie.as_deref(),
@@ -91,7 +99,6 @@ pub(crate) async fn require_login(
         },
         proxy: proxy_word(request.request(), &app),
     };
-    let visitor = visitor(request.request(), &app);
     let principal = match app.access.authenticate(credentials, &visitor).await {
         Ok(principal) => principal,
         // No such path, whoever asks.
@@ -309,6 +316,9 @@ const SECURE: [(&str, &str); 4] = [
     ("referrer-policy", "no-referrer"),
     ("cross-origin-resource-policy", "same-origin"),
 ];
+/// Checked once, and not for each answer.
+static POLICY: LazyLock<HeaderValue> =
+    LazyLock::new(|| HeaderValue::from_static(content_security_policy()));
 /// What means something for documents alone.
 const SECURE_DOCUMENT: [(&str, &str); 2] = [
     ("cross-origin-opener-policy", "same-origin"),
@@ -333,10 +343,8 @@ fn secure(response: &mut ServiceResponse<BoxBody>) {
         }
     }
     // What is stricter than the page stays so.
-    if !headers.contains_key(header::CONTENT_SECURITY_POLICY)
-        && let Ok(policy) = HeaderValue::from_str(content_security_policy())
-    {
-        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, POLICY.clone());
     }
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

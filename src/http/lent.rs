@@ -33,7 +33,8 @@ pub(crate) struct LentTools {
     /// At most 512 KiB of names, descriptions and parameters together.
     pub(crate) tools: Vec<OfferedByProgram>,
     /// What the program calls itself on its socket (`/ws/sessions/{session_id}?lender=…`): a few
-    /// seconds after the last socket of this name was closed its calls end, and it lends no more.
+    /// seconds after the last socket of this name was closed its calls end, and it lends no more;
+    /// after ten minutes where nothing was heard there before, as its machine may have slept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lender: Option<String>,
 }

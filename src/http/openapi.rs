@@ -17,7 +17,7 @@ use actix_web::{HttpResponse, web};
 use navi_actors::domain::permissions::Action;
 use navi_actors::domain::session::transition::{Branched, PlainAnswer};
 use navi_actors::hub::HubFrame;
-use navi_actors::protocol::change::Change;
+use navi_actors::protocol::change::{Change, FileHistory};
 use navi_actors::protocol::chat::ChatRequest;
 use navi_actors::protocol::command::{ClientFrame, PlainInput, PlanEdit};
 use navi_actors::protocol::context::ContextParts;
@@ -45,16 +45,18 @@ use crate::doors::mcp::McpError;
 use crate::doors::ollama::{self, OllamaError};
 use crate::doors::openai::{self, OpenaiError};
 use crate::doors::responses::ResponseRequest;
+use crate::mcp_servers::draft::{McpDraft, McpEntry};
 use crate::profiles::edit::ProfileText;
 use crate::settings::PublicUrl;
+use crate::settings::change::SettingList;
 
 use super::App;
 use super::endpoint::{Endpoint, endpoint};
 use super::{
     account, agents, archive, branches, changes, consent, diagnostics, extensions, files, health,
-    imports, inspect, lent, login, memory, messages, metrics, models, passkeys, people, plan,
-    resume, runs, search, session, sessions, settings, shares, sign_in, sign_on, status, tokens,
-    workspace,
+    imports, inspect, lent, login, mcp_servers, memory, messages, metrics, model_server, models,
+    passkeys, people, pictures, plan, resume, runs, search, session, sessions, settings, shares,
+    sign_in, sign_on, status, tokens, workspace,
 };
 
 pub(crate) fn document() -> Endpoint {
@@ -122,6 +124,8 @@ fn json_text(text: &'static str) -> HttpResponse {
         workspace::list,
         workspace::download,
         workspace::image,
+        workspace::changes,
+        pictures::image,
         lent::lend,
         lent::waiting,
         lent::answer,
@@ -159,18 +163,28 @@ fn json_text(text: &'static str) -> HttpResponse {
         memory::history,
         memory::correct,
         memory::forget,
+        extensions::folders,
         extensions::tools,
         extensions::allow,
         extensions::forbid,
         extensions::servers,
         extensions::restart,
+        mcp_servers::entry,
+        mcp_servers::write,
+        mcp_servers::remove,
+        mcp_servers::restore,
+        mcp_servers::try_out,
         extensions::skills,
         status::status,
         settings::settings,
+        settings::change,
+        settings::undo,
         diagnostics::diagnostics,
         models::fetch,
         models::pull,
         models::stop,
+        model_server::try_out,
+        model_server::use_it,
         metrics::metrics,
         shares::people,
         shares::add_person,
@@ -414,6 +428,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.taken::<branches::ShownBranch>("ShownBranch");
     schemas.told::<changes::ChangeList>("ChangeList");
     schemas.told::<Change>("Change");
+    schemas.told::<FileHistory>("FileHistory");
     schemas.told::<runs::SubagentStopped>("SubagentStopped");
     schemas.told::<RunList>("RunList");
     schemas.told::<RunDetails>("RunDetails");
@@ -424,12 +439,21 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<Fact>("Fact");
     schemas.told::<Vec<FormerFact>>("FactHistory");
     schemas.taken::<memory::FactChange>("FactChange");
+    schemas.told::<extensions::ExtensionFolders<'_>>("ExtensionFolders");
     schemas.told::<Vec<ExtensionTool>>("ExtensionToolList");
     schemas.taken::<extensions::AllowRequest>("AllowRequest");
     schemas.told::<Vec<McpServer>>("McpServerList");
+    schemas.told::<McpEntry>("McpEntry");
+    schemas.taken::<McpDraft>("McpDraft");
+    schemas.told::<mcp_servers::McpTrial>("McpTrial");
     schemas.told::<Vec<SkillInfo>>("SkillList");
     schemas.told::<SystemStatus>("SystemStatus");
-    schemas.told::<settings::SettingList<'_>>("SettingList");
+    schemas.told::<SettingList>("SettingList");
+    schemas.taken::<settings::SettingsChange>("SettingsChange");
+    schemas.taken::<settings::SettingsUndo>("SettingsUndo");
+    schemas.taken::<model_server::ModelServerTrial>("ModelServerTrial");
+    schemas.told::<model_server::ModelServerFound>("ModelServerFound");
+    schemas.taken::<model_server::ModelServerChoice>("ModelServerChoice");
     schemas.told::<Report>("Report");
     schemas.taken::<models::FetchRequest>("FetchRequest");
     schemas.taken::<models::PullRequest>("PullRequest");

@@ -40,6 +40,10 @@ pub(crate) fn image_routes() -> Endpoint {
     endpoint("/sessions/{session_id}/workspace/image").on(Method::GET, Action::ReadFiles, image)
 }
 
+pub(crate) fn changes_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/workspace/changes").on(Method::GET, Action::ReadFiles, changes)
+}
+
 #[utoipa::path(get, path = "/sessions/{session_id}/workspace", operation_id = "list_workspace", tag = "files",
     params(("session_id" = Uuid, Path,), ("path" = Option<String>, Query, description = "A directory of the workspace; without it, the workspace itself.")),
     responses((status = 200, description = "What the directory has, by name.", body = ref("#/components/schemas/WorkspaceListing")), Failures))]
@@ -77,4 +81,17 @@ pub(crate) async fn image(
 ) -> Result<HttpResponse, ApiError> {
     let image = app.engine.workspace_image(who.user, session, &query.path);
     Ok(shown(image.await?, "no-cache"))
+}
+
+#[utoipa::path(get, path = "/sessions/{session_id}/workspace/changes", operation_id = "workspace_file_changes", tag = "files",
+    params(("session_id" = Uuid, Path,), ("path" = String, Query,)),
+    responses((status = 200, description = "What the filesystem tool changed in the file, newest first, under the names that it had before, too.", body = ref("#/components/schemas/FileHistory")), Failures))]
+pub(crate) async fn changes(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    query: web::Query<FileQuery>,
+) -> Result<HttpResponse, ApiError> {
+    let changes = app.engine.workspace_changes(who.user, session, &query.path);
+    Ok(HttpResponse::Ok().json(changes.await?))
 }

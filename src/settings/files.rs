@@ -7,7 +7,7 @@ use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::tools::workspace::{FileAccess, WorkspaceLimits};
 
 use super::read::{self, Reader};
-use super::{keys, platform_data_dir, ssh};
+use super::{keys, platform_data_dir, ssh, written};
 
 /// What Navi keeps in the data directory under these names, whatever the settings say.
 const KEPT: [&str; 6] = [
@@ -72,7 +72,10 @@ pub(super) fn closed(r: &mut Reader<'_>, base: &Path) -> Vec<PathBuf> {
         own.into_iter()
             .filter_map(|key| r.optional(key, read::path_in(base))),
     );
-    closed.extend(r.file());
+    if let Some(file) = r.file() {
+        closed.extend(written::beside(&file));
+        closed.push(file);
+    }
     closed.extend(ssh::private_keys(r, base));
     // Those of other starts of Navi, with other settings.
     closed.extend(platform_data_dir());

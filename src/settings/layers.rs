@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError, File, FileFormat, Map, Source, Value, ValueKind};
 
+use super::FILE_NAME;
 use super::keys::{self, Key};
 
 /// The process's environment, or a test's.
@@ -124,8 +125,63 @@ impl Layer {
     }
 }
 
+/// Where the user's file may be.
+pub(super) struct FilePlace<'a> {
+    pub(super) named: Option<&'a Path>,
+    pub(super) data_dir: Option<&'a Path>,
+}
+
+impl FilePlace<'_> {
+    /// The file that was named, or the first that exists.
+    pub(super) fn read(&self, problems: &mut Vec<String>) -> Option<Layer> {
+        let candidates: Vec<PathBuf> = match self.named {
+            Some(path) => vec![path.to_owned()],
+            None => [
+                self.data_dir.map(Path::to_owned),
+                directories::ProjectDirs::from("", "", "navi")
+                    .map(|dirs| dirs.config_dir().to_owned()),
+            ]
+            .into_iter()
+            .flatten()
+            .map(|dir| dir.join(FILE_NAME))
+            .collect(),
+        };
+        for path in candidates {
+            match std::fs::read_to_string(&path) {
+                Ok(text) => return Some(self.layer(&path, &text, problems)),
+                Err(error) if is_absent(&error) && self.named.is_none() => {}
+                Err(error) => {
+                    problems.push(format!("cannot read {}: {error}", path.display()));
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    pub(super) fn layer(&self, path: &Path, text: &str, problems: &mut Vec<String>) -> Layer {
+        let layer = Layer::file(path, text, problems);
+        if self.named.is_none()
+            && path.parent() == self.data_dir
+            && layer.get(&keys::DATA_DIR).is_some()
+        {
+            problems.push(format!(
+                "{} is in the data directory and cannot move it: set NAVI_DATA_DIR instead of server.data_dir",
+                path.display()
+            ));
+        }
+        layer
+    }
+}
+
+/// A data directory that is no directory is told later, for what it is.
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
 /// All values of a TOML text by their dotted keys.
-fn leaves(text: &str) -> Result<BTreeMap<String, String>, ConfigError> {
+pub(super) fn leaves(text: &str) -> Result<BTreeMap<String, String>, ConfigError> {
     let parsed = Config::builder()
         .add_source(File::from_str(text, FileFormat::Toml))
         .build()?;

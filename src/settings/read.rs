@@ -22,6 +22,8 @@ pub(crate) struct Reader<'a> {
     /// The user's settings file.
     file: Option<PathBuf>,
     problems: Vec<String>,
+    /// Settings that are none, with what was expected.
+    wrong: Vec<(&'static str, String)>,
 }
 
 impl<'a> Reader<'a> {
@@ -30,11 +32,13 @@ impl<'a> Reader<'a> {
             config,
             file,
             problems,
+            wrong: Vec::new(),
         }
     }
 
-    pub(crate) fn into_problems(self) -> Vec<String> {
-        self.problems
+    /// What was wrong, and which settings with what was expected of them.
+    pub(crate) fn into_problems(self) -> (Vec<String>, Vec<(&'static str, String)>) {
+        (self.problems, self.wrong)
     }
 
     /// A problem that no single value shows.
@@ -91,10 +95,12 @@ impl<'a> Reader<'a> {
         let hidden = key.secret || text.contains('@');
         let shown = if hidden { HIDDEN } else { text };
         let origin = origin(self.config, key);
+        let expected = redacted(expected);
+        self.wrong.push((key.path, expected.to_string()));
         self.problem(format!(
             "{} is \"{shown}\" (from {origin}): expected {}",
             names(key),
-            redacted(expected)
+            expected
         ));
     }
 }

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::described::description;
+use super::layers::Layer;
+use super::page::{FileOnly, file_only};
 use super::{Secret, Settings, keys, read};
 
 /// One line of `navi config`.
@@ -23,6 +25,23 @@ pub(crate) struct ShownValue {
     pub(crate) value: Option<String>,
     /// `default`, `environment`, `command line`, or a file's path.
     pub(crate) origin: String,
+    /// Whether the file sets it, be it that something else wins over that; left out where not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) in_file: bool,
+    /// Why it is changed in the file alone; left out where the page may change it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file_only: Option<FileOnly>,
+    /// What it will be at the next start; left out where that is the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pending: Option<PendingValue>,
+}
+
+/// What a setting will be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct PendingValue {
+    /// As the setting's.
+    pub(crate) value: Option<String>,
+    pub(crate) origin: String,
 }
 
 /// The values of all secret settings.
@@ -35,7 +54,7 @@ pub(super) fn secrets(config: &Config) -> Vec<Secret> {
 }
 
 /// Each setting as `navi config` prints it.
-pub(super) fn shown(config: &Config, settings: &Settings) -> Vec<ShownValue> {
+pub(super) fn shown(config: &Config, file: Option<&Layer>, settings: &Settings) -> Vec<ShownValue> {
     keys::ALL
         .iter()
         .copied()
@@ -60,6 +79,9 @@ pub(super) fn shown(config: &Config, settings: &Settings) -> Vec<ShownValue> {
                 secret: key.secret,
                 value,
                 origin: read::origin(config, key),
+                in_file: file.is_some_and(|file| file.get(key).is_some()),
+                file_only: file_only(key),
+                pending: None,
             }
         })
         .collect()

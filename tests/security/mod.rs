@@ -23,6 +23,7 @@ mod person_limits;
 mod powers;
 mod privileges;
 mod provenance;
+mod remote_images;
 mod sandbox;
 mod secrets;
 mod shares;

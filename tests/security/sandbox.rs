@@ -1,19 +1,17 @@
 //! Commands against what holds them.
 
+mod network;
+mod others;
+
 use std::collections::BTreeMap;
-use std::net::{TcpListener, UdpSocket};
-use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::os::unix::net::{SocketAddr, UnixListener};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command};
-use std::time::Duration;
+use std::process::Command;
 
 use navi_actors::tools::sandbox::{Fence, Limits, Order, Streams};
 
 use super::ward::{SameUser, Ward};
-use crate::processes::{gone, is_root, marker, runs};
+use crate::processes::{is_root, marker, runs};
 use crate::server::{House, program};
 
 /// Whether commands have any here: these tests run a second time where they have none.
@@ -148,89 +146,6 @@ async fn no_secrets_in_the_environment() {
 }
 
 #[tokio::test]
-async fn network_over_tcp() {
-    for (ward, connects) in [(Ward::inside(), false), (Ward::outside(), true)] {
-        for address in ["127.0.0.1", "::1"] {
-            let Ok(listener) = TcpListener::bind((address, 0)) else {
-                continue;
-            };
-            let port = listener.local_addr().unwrap().port();
-            let program =
-                format!("import socket; socket.create_connection(('{address}', {port}), 5)");
-            assert_eq!(ward.python(&program).await, connects, "{address}");
-            let by_shell = format!("exec 3<>/dev/tcp/{address}/{port}");
-            assert_eq!(ward.works(&by_shell).await, connects, "{address}");
-        }
-        let program = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()";
-        assert_eq!(ward.python(program).await, connects);
-    }
-}
-
-#[tokio::test]
-async fn network_over_udp_and_dns() {
-    for (ward, sends) in [(Ward::inside(), false), (Ward::outside(), true)] {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(5)))
-            .unwrap();
-        let port = socket.local_addr().unwrap().port();
-        // A question for the address of `secret.example`.
-        let program = format!(
-            "import socket\n\
-             question = b'\\x00\\x01\\x01\\x00\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x06secret\\x07example\\x00\\x00\\x01\\x00\\x01'\n\
-             socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(question, ('127.0.0.1', {port}))"
-        );
-        assert_eq!(ward.python(&program).await, sends);
-        if sends {
-            let mut buffer = [0; 100];
-            let count = socket.recv(&mut buffer).unwrap();
-            assert!(buffer[..count].windows(6).any(|part| part == b"secret"));
-        }
-    }
-    assert!(
-        !Ward::inside()
-            .python("import socket; socket.getaddrinfo('example.invalid', 80)")
-            .await
-    );
-}
-
-#[tokio::test]
-async fn other_kinds_of_sockets() {
-    let inside = Ward::inside();
-    for (family, kind) in [
-        ("AF_NETLINK", "SOCK_RAW"),
-        ("AF_PACKET", "SOCK_RAW"),
-        ("AF_INET", "SOCK_RAW"),
-        ("AF_VSOCK", "SOCK_STREAM"),
-        ("AF_ALG", "SOCK_SEQPACKET"),
-    ] {
-        let program = format!("import socket; socket.socket(socket.{family}, socket.{kind})");
-        assert!(!inside.python(&program).await, "{family}");
-    }
-}
-
-#[tokio::test]
-async fn unix_sockets() {
-    for (ward, connects) in [(Ward::inside(), false), (Ward::outside(), true)] {
-        let path = ward.foreign().join("socket");
-        let _by_path = UnixListener::bind(&path).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
-        let name = format!("navi-test-{}-{connects}", std::process::id());
-        let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();
-        let _by_name = UnixListener::bind_addr(&abstract_name).unwrap();
-        for address in [format!("'{}'", path.display()), format!("b'\\0{name}'")] {
-            let program =
-                format!("import socket; socket.socket(socket.AF_UNIX).connect({address})");
-            assert_eq!(ward.python(&program).await, connects, "{address}");
-        }
-        // A pair reaches only its other end, unless it is one of datagrams.
-        assert!(ward.python("import socket; socket.socketpair()").await);
-        let datagrams = "import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)";
-        assert_eq!(ward.python(datagrams).await, connects);
-    }
-}
-
-#[tokio::test]
 async fn chmod_to_another_users_rights() {
     for (ward, changes) in [(Ward::inside(), false), (Ward::outside(), true)] {
         for mode in ["u+s", "g+s", "4755"] {
@@ -317,21 +232,6 @@ async fn what_an_older_kernel_leaves_open() {
 }
 
 #[tokio::test]
-async fn ptrace_and_the_memory_of_others() {
-    let trace = "import ctypes, sys\n\
-        libc = ctypes.CDLL(None, use_errno=True)\n\
-        sys.exit(0 if libc.ptrace(0, 0, 0, 0) == 0 else 1)";
-    assert!(!Ward::inside().python(trace).await);
-    assert!(Ward::outside().python(trace).await);
-    let me = std::process::id();
-    assert!(
-        !Ward::inside()
-            .works(&format!("head -c1 /proc/{me}/mem"))
-            .await
-    );
-}
-
-#[tokio::test]
 async fn calls_that_change_the_kernels_view() {
     let inside = Ward::inside();
     for command in [
@@ -365,35 +265,6 @@ async fn calls_that_change_the_kernels_view() {
         );
         assert!(inside.python(&program).await, "{number}");
     }
-}
-
-/// A process of the user that commands run as, which none of them started.
-fn bystander(seconds: &str) -> Child {
-    let mut command = Command::new("sleep");
-    command.arg(seconds);
-    if is_root() {
-        command.uid(65534).gid(65534);
-    }
-    command.spawn().unwrap()
-}
-
-#[tokio::test]
-async fn signals_outside() {
-    let mut bystander = bystander(&marker());
-    let pid = bystander.id();
-    let inside = Ward::inside();
-    assert!(!inside.works(&format!("kill -9 {pid}")).await);
-    assert!(!inside.works(&format!("kill -STOP {pid}")).await);
-    assert!(
-        !inside
-            .works(&format!("kill -9 {}", std::process::id()))
-            .await
-    );
-    // To everyone that it may: nobody but itself.
-    let _ = inside.run("kill -9 -1").await;
-    assert!(bystander.try_wait().unwrap().is_none(), "it lives");
-    assert!(Ward::outside().works(&format!("kill -9 {pid}")).await);
-    bystander.wait().unwrap();
 }
 
 #[tokio::test]
@@ -497,114 +368,6 @@ async fn a_folder_to_read_behind_links() {
     );
 }
 
-/// What a command may do beside reading and writing, where it runs as the service's own user.
-#[tokio::test]
-async fn modes_paces_watches_and_objects_of_the_same_user() {
-    let same = SameUser::new();
-    let kept = same.path("kept");
-    std::fs::write(&kept, "the service's").unwrap();
-    same.own(&kept);
-    let mode = || std::fs::metadata(&kept).unwrap().mode() & 0o777;
-    let before = mode();
-    let tried = same.run(&format!(
-        "chmod 000 {0}; touch -d 2001-01-01 {0}",
-        kept.display()
-    ));
-    assert_eq!(mode(), before, "{tried:?}");
-    assert!(std::fs::metadata(&kept).unwrap().mtime() > 1_000_000_000);
-    let watch = "import ctypes, sys\n\
-        libc = ctypes.CDLL(None)\n\
-        watch = libc.inotify_add_watch(libc.inotify_init(), sys.argv[1].encode(), 0x100)\n\
-        sys.exit(0 if watch >= 0 else 1)";
-    let watched = kept.display().to_string();
-    assert!(!same.python(watch, &watched).status.success());
-    let mut bystander = bystander(&marker());
-    let pid = bystander.id().to_string();
-    let slower = "import os, sys; os.setpriority(os.PRIO_PROCESS, int(sys.argv[1]), 19)";
-    assert!(!same.python(slower, &pid).status.success());
-    let pinned = "import os, sys; os.sched_setaffinity(int(sys.argv[1]), {0})";
-    assert!(!same.python(pinned, &pid).status.success());
-    bystander.kill().unwrap();
-    bystander.wait().unwrap();
-    let objects = Objects::make();
-    let reached = same.python(REACH, &objects.numbers);
-    let reached = String::from_utf8_lossy(&reached.stdout).into_owned();
-    assert_eq!(reached, NONE_REACHED);
-}
-
-/// Tells of each call whether it reached an object: by its number, or by its key.
-const REACH: &str = "import ctypes, struct, sys\n\
-    libc = ctypes.CDLL(None)\n\
-    libc.shmat.restype = ctypes.c_long\n\
-    queue, semaphores, memory, key = map(int, sys.argv[1:])\n\
-    message = ctypes.create_string_buffer(struct.pack('l', 1) + b'y', 64)\n\
-    up, state = struct.pack('HhH', 0, 1, 0), ctypes.create_string_buffer(256)\n\
-    tries = [\n\
-    \x20   lambda: libc.msgget(key, 0),\n\
-    \x20   lambda: libc.msgrcv(queue, message, 1, 0, 0o4000),\n\
-    \x20   lambda: libc.msgsnd(queue, message, 1, 0o4000),\n\
-    \x20   lambda: libc.msgctl(queue, 2, state),\n\
-    \x20   lambda: libc.semget(key, 0, 0),\n\
-    \x20   lambda: libc.semop(semaphores, up, 1),\n\
-    \x20   lambda: libc.semctl(semaphores, 0, 12),\n\
-    \x20   lambda: libc.shmget(key, 0, 0),\n\
-    \x20   lambda: libc.shmat(memory, None, 0o10000),\n\
-    \x20   lambda: libc.shmctl(memory, 2, state),\n\
-    ]\n\
-    print(''.join('01'[reach() >= 0] for reach in tries))";
-const NONE_REACHED: &str = "0000000000\n";
-
-/// A queue with a message in it, a semaphore and memory of System V, made outside and open to
-/// everybody. They go with this.
-struct Objects {
-    /// Theirs, and the key of each.
-    numbers: String,
-}
-
-impl Objects {
-    fn make() -> Self {
-        let key = marker();
-        let numbers = Self::python(&format!(
-            "queue = libc.msgget({key}, 0o1666)\n\
-             libc.msgsnd(queue, struct.pack('l', 1) + b'x', 1, 0)\n\
-             print(queue, libc.semget({key}, 1, 0o1666), libc.shmget({key}, 4096, 0o1666), {key})"
-        ));
-        Self { numbers }
-    }
-
-    fn python(program: &str) -> String {
-        let program = format!("import ctypes, struct\nlibc = ctypes.CDLL(None)\n{program}");
-        let ran = Command::new("python3").args(["-c", &program]).output();
-        let ran = ran.unwrap();
-        assert!(ran.status.success(), "{ran:?}");
-        String::from_utf8_lossy(&ran.stdout).trim().to_owned()
-    }
-}
-
-impl Drop for Objects {
-    fn drop(&mut self) {
-        let numbers = self.numbers.replace(' ', ", ");
-        Self::python(&format!(
-            "queue, semaphores, memory, _ = {numbers}\n\
-             libc.msgctl(queue, 0, 0), libc.semctl(semaphores, 0, 0), libc.shmctl(memory, 0, 0)"
-        ));
-    }
-}
-
-#[tokio::test]
-async fn queues_semaphores_and_memory_of_others_by_their_numbers() {
-    for (ward, reached) in [
-        (Ward::inside(), NONE_REACHED),
-        (Ward::outside(), "1111111111\n"),
-    ] {
-        let objects = Objects::make();
-        std::fs::write(ward.workspace().join("reach.py"), REACH).unwrap();
-        let reach = format!("python3 reach.py {}", objects.numbers);
-        let said = ward.run(&reach).await.unwrap();
-        assert!(said.starts_with(reached), "{said}");
-    }
-}
-
 #[tokio::test]
 async fn without_namespaces_the_same_user_is_asked_about_each_command() {
     let same = SameUser::new();
@@ -617,17 +380,4 @@ async fn without_namespaces_the_same_user_is_asked_about_each_command() {
     let said = same.navi(&["doctor"], &[]);
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     assert!(said.contains("commands are held by namespaces"), "{said}");
-}
-
-#[tokio::test]
-async fn memory_by_name_is_its_own() {
-    let pool = "from multiprocessing import Pool\n\
-        if __name__ == '__main__': print(Pool(2).map(abs, [-1, -2]))";
-    assert_eq!(Ward::inside().python(pool).await, has_namespaces());
-    let name = marker();
-    let shared = std::path::PathBuf::from(format!("/dev/shm/{name}"));
-    open_file(&shared, "of others");
-    let reached = Ward::inside().works(&format!("cat /dev/shm/{name}")).await;
-    std::fs::remove_file(&shared).unwrap();
-    assert!(!reached);
 }

@@ -105,6 +105,10 @@ async fn strangers_learn_nothing_of_it() {
     let server = House::new(&[]).start();
     for (method, path) in [
         (Method::GET, "/api/settings"),
+        (Method::PATCH, "/api/settings"),
+        (Method::POST, "/api/settings/undo"),
+        (Method::POST, "/api/models/try"),
+        (Method::PUT, "/api/models/server"),
         (Method::GET, "/api/diagnostics"),
         (Method::GET, "/agents/profiles/secretary/file"),
         (Method::PUT, "/agents/profiles/secretary/file"),

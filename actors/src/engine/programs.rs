@@ -110,24 +110,24 @@ impl Engine {
     /// The calls of lent tools that wait for the program, in order.
     #[must_use]
     pub fn lent_calls(&self, run_id: RunId) -> Vec<LentCall> {
-        self.services.lending.waiting(run_id)
+        self.services.lending.calls.waiting(run_id)
     }
 
     /// Notes that the program was told of these calls.
     pub fn tell_lent_calls(&self, calls: &[LentCall]) {
-        self.services.lending.tell(calls);
+        self.services.lending.calls.tell(calls);
     }
 
     /// Whether a call of this run waits of which the program was told.
     #[must_use]
     pub fn waits_for_program(&self, run_id: RunId) -> bool {
-        self.services.lending.is_told(run_id)
+        self.services.lending.calls.is_told(run_id)
     }
 
     /// Whether the call waits for its result.
     #[must_use]
     pub fn lent_call_waits(&self, call: &CallId) -> bool {
-        self.services.lending.waits(call)
+        self.services.lending.calls.waits(call)
     }
 
     /// The user's session and run in which a call of a lent tool waits for its result, or had it.
@@ -136,14 +136,14 @@ impl Engine {
         user: UserId,
         call: &CallId,
     ) -> Option<(SessionId, RunId)> {
-        let (session, run_id) = self.services.lending.run_of(user, call)?;
+        let (session, run_id) = self.services.lending.calls.run_of(user, call)?;
         self.find(OpenSession::as_owner(user, session)).await.ok()?;
         Some((session, run_id))
     }
 
     /// Says what came of a call of a lent tool, if it waits for that.
     pub fn answer_lent_call(&self, call: &CallId, result: Returned) {
-        self.services.lending.answer(call, result);
+        self.services.lending.calls.answer(call, result);
     }
 
     /// Asks a profile's model something that is no conversation: no tools, no run, nothing kept. Its
@@ -196,6 +196,7 @@ impl Engine {
         let usage = usage.unwrap_or_else(|| Usage {
             prompt_tokens: asked,
             completion_tokens: context::text_tokens(&text),
+            cached_tokens: None,
         });
         let tokens = u64::from(usage.prompt_tokens) + u64::from(usage.completion_tokens);
         let rest = tokens.saturating_sub(asked.into());

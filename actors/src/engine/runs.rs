@@ -25,9 +25,16 @@ impl Engine {
         let open = OpenSession::as_participant(user, session);
         let owner = self.find(open).await?;
         self.inspected(async move |store, inspector| {
-            let runs = store.session_runs(owner, session, before).await?;
+            let mut runs = store.session_runs(owner, session, before).await?;
+            inspector.add_costs(session, &mut runs).await?;
             let spent = inspector.session_spending(session).await?;
-            Ok(RunList { runs, spent })
+            // What its owner spent that day is theirs.
+            let today = if owner == user {
+                Some(inspector.spending_today(owner).await?)
+            } else {
+                None
+            };
+            Ok(RunList { runs, spent, today })
         })
         .await
     }
@@ -47,6 +54,16 @@ impl Engine {
             details.spent = None;
         }
         Ok(details)
+    }
+
+    /// The same, with what each of its calls kept of the one before: for those who look into it.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_compared(&self, user: UserId, run_id: RunId) -> Result<RunDetails, NaviError> {
+        let details = self.run(user, run_id).await?;
+        self.inspected(async move |_, inspector| inspector.compared(details).await)
+            .await
     }
 
     /// Refuses a run that is not of this user's own sessions.

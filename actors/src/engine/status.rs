@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::stream::select_all;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::WatchStream;
 
@@ -60,14 +61,17 @@ impl Engine {
 
     /// Tells pages when a backend's state changed, and how a fetch goes on.
     pub(super) async fn tell_status(self) {
-        let watches = self.services.models.watches();
-        let mut changes =
-            futures_util::stream::select_all(watches.into_iter().map(WatchStream::from_changes));
+        let models = &self.services.models;
+        let followed = || select_all((models.watches().into_iter()).map(WatchStream::from_changes));
+        let mut replacements = models.replacements();
+        let mut changes = followed();
         let mut fetches = tokio::time::interval(FETCH_PROGRESS);
         let mut told = (Vec::new(), None);
         loop {
             tokio::select! {
                 _ = changes.next() => {}
+                // It ends with the service alone.
+                _ = replacements.changed() => changes = followed(),
                 _ = fetches.tick() => {
                     let fetchable = self.fetcher.as_ref().map_or_else(Vec::new, |f| f.fetchable());
                     let now = (fetchable, self.pulls.now());

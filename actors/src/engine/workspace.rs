@@ -7,11 +7,13 @@ use chrono::DateTime;
 use super::Engine;
 use crate::documents;
 use crate::files::{Download, InlineImage};
+use crate::protocol::change::FileHistory;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
 use crate::protocol::workspace::{EntryKind, WorkspaceEntry, WorkspaceListing};
 use crate::root::OpenSession;
 use crate::tools::ToolError;
+use crate::tools::filesystem;
 use crate::tools::workspace::{Entry, InnerPath, Reach, Rules, read_whole};
 
 /// The largest file that an image is made of.
@@ -91,6 +93,26 @@ impl Engine {
         Ok(InlineImage {
             media_type: image.media_type,
             bytes: image.bytes,
+        })
+    }
+
+    /// What was changed in a file of the session's workspace, newest first.
+    ///
+    /// # Errors
+    /// As [`workspace`](Self::workspace) where this is no path of a file.
+    pub async fn workspace_changes(
+        &self,
+        user: UserId,
+        session: SessionId,
+        path: &str,
+    ) -> Result<FileHistory, NaviError> {
+        let path = InnerPath::file(path).map_err(|error| no_path(&error))?;
+        let open = OpenSession::as_participant(user, session);
+        let changes = self.on_files(open, move |access, workspace| {
+            filesystem::changes_of_file(&access, &workspace, &path)
+        });
+        Ok(FileHistory {
+            changes: changes.await?,
         })
     }
 

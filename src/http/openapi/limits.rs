@@ -20,6 +20,8 @@ use navi_actors::domain::tags::{MAX_TAGS, TAG_CHARS};
 use navi_actors::domain::todo::MAX_TEXT_CHARS;
 use navi_actors::engine::{MAX_LOG_PAGE, TITLE_CHARS};
 use navi_actors::protocol::limits::{FILES_MB, RUNS, SESSIONS, TABS, TOKENS_A_DAY, UPLOADS};
+use navi_actors::tools::mcp::{MAX_NAME, MAX_TIME};
+use navi_actors::tools::net::MAX_URL_BYTES;
 use serde_json::{Value, json};
 
 use super::characters::{CONTROL, HIDDEN, MOVING, SPACE, UNSEEN};
@@ -30,6 +32,9 @@ use crate::access::{
     MIN_PASSWORD_CHARS,
 };
 use crate::doors::asked::{MAX_NAME_BYTES, MAX_TOOLS};
+use crate::http::model_server::{MAX_ADDRESS_CHARS, MAX_API_KEY_CHARS};
+use crate::mcp_servers::draft::{MAX_BYTES as MAX_MCP_BYTES, MAX_ITEMS};
+use crate::settings::page_keys;
 
 /// The longest path in a workspace, in bytes.
 const MAX_PATH_BYTES: usize = 1_024;
@@ -66,6 +71,9 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
     let tools = json!({"maxItems": MAX_TOOLS});
     let client_id = json!({"minLength": 1, "maxLength": MAX_CLIENT_ID_CHARS, "pattern": format!("^[^{CONTROL}]*$")});
     let note = format!("^[{SPACE}]*(?:{}[{SPACE}]*)?$", words(MOVING));
+    let version = json!({"pattern": "^[0-9a-f]{64}$"});
+    let address = json!({"minLength": 1, "maxLength": MAX_ADDRESS_CHARS});
+    let key = json!({"maxLength": MAX_API_KEY_CHARS, "pattern": "^[!-~]*$"});
     let password = json!({"minLength": MIN_PASSWORD_CHARS, "maxLength": MAX_PASSWORD_CHARS});
     vec![
         ("PlainInput/content", said()),
@@ -121,9 +129,33 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
             json!({"minLength": 1, "maxLength": MAX_VALUE_CHARS, "pattern": format!("[^{SPACE}{CONTROL}]")}),
         ),
         (
+            "McpDraft/command",
+            json!({"minLength": 1, "maxLength": MAX_MCP_BYTES, "pattern": format!("[^{SPACE}]")}),
+        ),
+        ("McpDraft/args", json!({"maxItems": MAX_ITEMS})),
+        ("McpDraft/tools", json!({"maxItems": MAX_ITEMS})),
+        ("McpDraft/env", json!({"maxProperties": MAX_ITEMS})),
+        ("McpDraft/headers", json!({"maxProperties": MAX_ITEMS})),
+        (
+            "McpDraft/timeout_seconds",
+            json!({"minimum": 1, "maximum": MAX_TIME}),
+        ),
+        (
             "PullRequest/name",
             json!({"pattern": format!("^[{SPACE}]*{PART}(?:/{PART}){{0,2}}[{SPACE}]*$")}),
         ),
+        (
+            "SettingsChange/changes",
+            json!({"minProperties": 1, "propertyNames": {"enum": page_keys().collect::<Vec<_>>()}}),
+        ),
+        ("SettingsChange/version", version.clone()),
+        ("SettingsUndo/version", version.clone()),
+        ("ModelServerChoice/version", version),
+        ("ModelServerChoice/base_url", address.clone()),
+        ("ModelServerChoice/api_key", key.clone()),
+        ("ModelServerChoice/model", model()),
+        ("ModelServerTrial/base_url", address),
+        ("ModelServerTrial/api_key", key),
         ("NewTokenRequest/name", line(MAX_TOKEN_NAME_CHARS, CONTROL)),
         ("NewTokenRequest/scopes", json!({"minItems": 1})),
         (
@@ -258,9 +290,19 @@ pub(super) fn of_parameters() -> Vec<(&'static str, &'static str, Value)> {
             json!({"pattern": ID, "minLength": 1, "maxLength": 64}),
         ),
         (
+            "/mcp/{name}",
+            "name",
+            json!({"pattern": "^[A-Za-z0-9_-]+$", "minLength": 1, "maxLength": MAX_NAME}),
+        ),
+        (
             "/consent/log",
             "limit",
             json!({"minimum": 1, "maximum": MAX_LOG_PAGE}),
+        ),
+        (
+            "/sessions/{session_id}/remote-image",
+            "url",
+            json!({"pattern": "^https?://", "minLength": 8, "maxLength": MAX_URL_BYTES}),
         ),
         ("/sessions/{session_id}/workspace", "path", directory),
         ("/sessions/{session_id}/workspace/", "path", file),
