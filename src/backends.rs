@@ -25,34 +25,56 @@ pub struct Backends {
 /// # Errors
 /// An address or a key that no client can be made with.
 pub fn build(settings: &Settings) -> anyhow::Result<Backends> {
+    let mut backends = of_servers(settings)?;
+    if wants(settings, BackendChoice::Starter)
+        && let Some(starter) = starter::build(settings)?
+    {
+        backends.all.push(starter.backend());
+        backends.fetcher = Some(Arc::new(starter));
+    }
+    Ok(backends)
+}
+
+/// Those that are servers.
+///
+/// # Errors
+/// As [`build`].
+pub(crate) fn of_servers(settings: &Settings) -> anyhow::Result<Backends> {
     let model = &settings.model;
-    let wants = |choice| model.backend == BackendChoice::Auto || model.backend == choice;
     let mut all: Vec<Arc<dyn Backend>> = Vec::new();
     let mut ollama = None;
-    if wants(BackendChoice::Ollama) {
+    if wants(settings, BackendChoice::Ollama) {
         let config = OllamaConfig::new(&model.ollama_host, &model.ollama_model);
         let backend = Arc::new(OllamaBackend::new(config).context("OLLAMA_HOST")?);
         all.push(Arc::<OllamaBackend>::clone(&backend));
         ollama = Some(backend);
     }
-    match &model.openai {
-        Some(openai) if wants(BackendChoice::Openai) => all.push(Arc::new(
-            OpenAiBackend::new(openai_config(openai)).context("OPENAI_BASE_URL")?,
-        )),
-        None if model.backend == BackendChoice::Auto => all.push(Arc::new(FoundOpenAi::new()?)),
-        _ => {}
-    }
-    let mut fetcher: Option<Arc<dyn ModelFetcher>> = None;
-    if wants(BackendChoice::Starter)
-        && let Some(starter) = starter::build(settings)?
-    {
-        all.push(starter.backend());
-        fetcher = Some(Arc::new(starter));
-    }
+    all.extend(openai(model.backend, model.openai.as_ref())?);
     Ok(Backends {
         all,
-        fetcher,
+        fetcher: None,
         ollama,
+    })
+}
+
+fn wants(settings: &Settings, choice: BackendChoice) -> bool {
+    [BackendChoice::Auto, choice].contains(&settings.model.backend)
+}
+
+/// The OpenAI-compatible server that is asked, where one is.
+///
+/// # Errors
+/// As [`build`].
+pub(crate) fn openai(
+    choice: BackendChoice,
+    server: Option<&OpenaiSettings>,
+) -> anyhow::Result<Option<Arc<dyn Backend>>> {
+    Ok(match (choice, server) {
+        (BackendChoice::Auto | BackendChoice::Openai, Some(server)) => Some(Arc::new(
+            OpenAiBackend::new(openai_config(server)).context("OPENAI_BASE_URL")?,
+        )),
+        (BackendChoice::Auto, None) => Some(Arc::new(FoundOpenAi::new()?)),
+        _ => None,
     })
 }
 

@@ -29,7 +29,7 @@ use crate::http::error::ApiError;
 use crate::settings::{Door, OpenDoors};
 
 /// The run that answers.
-const RUN: &str = "x-navi-run";
+const RUN: HeaderName = HeaderName::from_static("x-navi-run");
 
 /// Those that are open.
 pub(crate) fn endpoints(open: &OpenDoors) -> Vec<Endpoint> {
@@ -71,6 +71,11 @@ pub(crate) fn closed_paths(open: &OpenDoors) -> Vec<&'static str> {
     all
 }
 
+/// Whether programs send their messages there.
+pub(crate) fn takes_messages(path: &str) -> bool {
+    openai::TAKES == path || responses::TAKES == path || ollama::TAKE.contains(&path)
+}
+
 /// The head of an answer that streams, as this type.
 pub(crate) fn streaming(kind: &'static str) -> HttpResponseBuilder {
     let mut response = HttpResponse::Ok();
@@ -89,7 +94,7 @@ fn places(answer: &Answer) -> Vec<(HeaderName, HeaderValue)> {
     let ids = ids.into_iter().chain([(RUN, answer.run_id.to_string())]);
     ids.filter_map(|(name, id)| {
         let value = HeaderValue::from_str(&id).ok()?;
-        Some((HeaderName::from_static(name), value))
+        Some((name, value))
     })
     .collect()
 }

@@ -22,9 +22,11 @@ mod imports;
 mod inspect;
 pub(crate) mod lent;
 mod login;
+mod mcp_servers;
 mod memory;
 mod messages;
 mod metrics;
+mod model_server;
 mod models;
 pub(crate) mod openapi;
 pub(crate) mod origin;
@@ -33,6 +35,7 @@ mod page;
 mod passkeys;
 mod path;
 mod people;
+mod pictures;
 mod plan;
 mod prefix;
 mod resume;
@@ -66,6 +69,8 @@ pub(crate) use self::origin::Places;
 use crate::access::Access;
 use crate::diagnostics::Diagnostics;
 use crate::doors::{self, Lenders, Requests};
+use crate::mcp_servers::McpServersFile;
+use crate::settings::change::SettingsFile;
 use crate::settings::{Loaded, OpenDoors};
 
 pub(crate) use self::server::{HttpDoor, open};
@@ -76,7 +81,9 @@ pub(crate) use self::ws::tabs::Tabs;
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) access: Arc<Access>,
+    /// As at the start.
     pub(crate) loaded: Arc<Loaded>,
+    pub(crate) settings: Arc<SettingsFile>,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) places: Arc<Places>,
     /// Cancelled when the service begins to shut down.
@@ -84,25 +91,32 @@ pub(crate) struct App {
     pub(crate) tabs: Tabs,
     pub(crate) requests: Requests,
     pub(crate) lenders: Lenders,
+    pub(crate) mcp_servers: Arc<McpServersFile>,
 }
 
 /// All routes. What stands in the protected scope needs a login; a path that no route has
-/// is `not_found` either way.
+/// is `not_found` either way. What takes programs' messages goes before all else, which is tried in
+/// its order, and slowly where a path has names in it.
 fn routes(config: &mut web::ServiceConfig, doors: &OpenDoors) {
+    let takes_messages = |it: &Endpoint| doors::takes_messages(it.path());
+    let (first, others): (Vec<_>, Vec<_>) = endpoints(doors).into_iter().partition(takes_messages);
+    for endpoint in first {
+        config.service(endpoint.behind_login());
+    }
     for open in public() {
         config.service(open);
     }
     config
-        .service(protected(doors))
+        .service(protected(others, doors))
         .default_service(web::to(not_found));
 }
 
-fn protected(doors: &OpenDoors) -> impl HttpServiceFactory + use<> {
+fn protected(endpoints: Vec<Endpoint>, doors: &OpenDoors) -> impl HttpServiceFactory + use<> {
     let mut scope = web::scope("").wrap(from_fn(gate::require_login));
     for path in doors::closed_paths(doors) {
         scope = scope.service(doors::closed(path));
     }
-    for endpoint in endpoints(doors) {
+    for endpoint in endpoints {
         scope = scope.service(endpoint);
     }
     if counted::on().is_some() {
@@ -189,6 +203,8 @@ fn endpoints(doors: &OpenDoors) -> Vec<Endpoint> {
         workspace::routes(),
         workspace::file_routes(),
         workspace::image_routes(),
+        workspace::changes_routes(),
+        pictures::routes(),
         lent::lend_routes(),
         lent::call_routes(),
         branches::routes(),
@@ -206,16 +222,23 @@ fn endpoints(doors: &OpenDoors) -> Vec<Endpoint> {
         memory::fact_routes(),
         memory::history_routes(),
         extensions::tools_routes(),
+        extensions::folders_routes(),
         extensions::allow_routes(),
         extensions::servers_routes(),
         extensions::restart_routes(),
+        mcp_servers::entry_routes(),
+        mcp_servers::try_routes(),
+        mcp_servers::restore_routes(),
         extensions::skills_routes(),
         status::routes(),
         settings::routes(),
+        settings::undo_routes(),
         diagnostics::routes(),
         models::fetch_routes(),
         models::pull_routes(),
         models::stop_routes(),
+        model_server::try_routes(),
+        model_server::routes(),
         tokens::routes(),
         tokens::one_routes(),
         account::routes(),

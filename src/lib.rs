@@ -19,6 +19,7 @@ pub mod engine_config;
 mod extensions;
 mod http;
 mod instance;
+mod mcp_servers;
 pub mod process;
 pub mod profiles;
 mod serve;
@@ -27,6 +28,7 @@ mod starter;
 mod telemetry;
 mod tls;
 mod watches;
+mod whole_file;
 
 use std::process::ExitCode;
 use std::sync::Arc;

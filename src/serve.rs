@@ -37,7 +37,9 @@ use crate::doors::{Lenders, Requests};
 use crate::engine_config::{Parts, engine_config, extension_places, tool_config};
 use crate::http::{self, App, HttpDoor};
 use crate::instance::Instance;
+use crate::mcp_servers::McpServersFile;
 use crate::profiles::ProfileFiles;
+use crate::settings::change::SettingsFile;
 use crate::settings::{Loaded, Settings};
 use crate::tls::Tls;
 use crate::{backends, collector, extensions, profiles};
@@ -236,6 +238,7 @@ impl Service {
             engine: engine.clone(),
             access: Arc::new(access),
             diagnostics: Diagnostics::new(Arc::clone(&shared), for_diagnostics),
+            settings: Arc::new(SettingsFile::new(Arc::clone(&shared))),
             loaded: shared,
             places: Arc::new(http::Places::new(
                 address,
@@ -246,6 +249,7 @@ impl Service {
             tabs: http::Tabs::default(),
             requests: Requests::default(),
             lenders: Lenders::default(),
+            mcp_servers: Arc::new(McpServersFile::new(settings.extensions.mcp_config.clone())),
         };
         let tls = tls.map(Tls::config).transpose()?;
         let door = http::open(app, listener, tls)?;

@@ -1,6 +1,7 @@
 //! Looking into runs: what was told of them, what the model was sent at each call, and what that
 //! cost. It reads, and needs no service: a command can do it beside one.
 
+mod prefixes;
 mod spending;
 
 use std::sync::Arc;

@@ -4,7 +4,8 @@
 //! backend's slots ([`Slots`] says how many those are), what is known of the backend's health,
 //! and the pace that its models have shown. It must not know what is asked of the model: a run
 //! takes a lease and reads its stream itself. When it dies it is rebuilt; those who wait for a
-//! slot get an error, streams that are under way go on.
+//! slot get an error, streams that are under way go on. The same happens where another server is
+//! put in the place of its own, but that it is not rebuilt.
 //!
 //! What a probe says does not keep a call away: a server that is too busy to tell its version
 //! may well be answering. The calls themselves do, when they fail in a row
@@ -18,7 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture, SpawnHandle, WrapFuture,
+    Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture,
+    SpawnHandle, WrapFuture,
 };
 use chrono::Utc;
 use tokio::sync::{oneshot, watch};
@@ -41,7 +43,7 @@ use crate::supervision::Guard;
 // Whoever takes a lease names its lane, and needs nothing else of the decisions behind it.
 pub use crate::domain::lanes::Priority;
 pub use lease::Lease;
-pub use messages::{Acquire, GetQueue, ProbeNow, Ticket};
+pub use messages::{Acquire, GetQueue, ProbeNow, Retire, Ticket};
 
 use self::messages::{CallBegan, CallEnded, CallTalks, Release};
 
@@ -129,7 +131,7 @@ pub struct LlmActor {
     probing: bool,
     next_probe: Option<SpawnHandle>,
     probed: Vec<oneshot::Sender<()>>,
-    _guard: Guard,
+    guard: Guard,
 }
 
 impl LlmActor {
@@ -158,7 +160,7 @@ impl LlmActor {
             probing: false,
             next_probe: None,
             probed: Vec::new(),
-            _guard: guard,
+            guard,
         }
     }
 
@@ -561,6 +563,15 @@ impl Handler<CallEnded> for LlmActor {
             }
             self.probe(ctx);
         }
+    }
+}
+
+impl Handler<Retire> for LlmActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Retire, ctx: &mut Self::Context) {
+        self.guard.mark_clean();
+        ctx.stop();
     }
 }
 

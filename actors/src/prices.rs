@@ -109,6 +109,7 @@ mod tests {
             model: "m".to_owned(),
             prompt_tokens: 1_000_000,
             completion_tokens: 0,
+            cached_tokens: 0,
         };
         prices.now().cost(&[used]).map(|cost| cost.amount)
     }

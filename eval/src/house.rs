@@ -210,6 +210,7 @@ fn exchange(past: &Past, profile_id: &str, at: DateTime<Utc>) -> Vec<Write> {
             prompt_tokens: 0,
             leaked_calls: 0,
             completion_tokens: 0,
+            cached_tokens: 0,
             at,
         },
         Write::Active(at),

@@ -163,6 +163,7 @@ mod tests {
                 usage: Some(Usage {
                     prompt_tokens: 30,
                     completion_tokens: 4,
+                    cached_tokens: None,
                 }),
             };
             Ok(Box::pin(futures_util::stream::iter([Ok(done)])))

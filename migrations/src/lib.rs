@@ -30,6 +30,8 @@ mod m0024_invitation_makers;
 mod m0025_used_tokens;
 mod m0026_phrases;
 mod m0027_log_rows;
+mod m0028_cached_tokens;
+mod m0029_held;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -73,6 +75,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0025_used_tokens::UsedTokens),
             Box::new(m0026_phrases::Phrases),
             Box::new(m0027_log_rows::LogRows),
+            Box::new(m0028_cached_tokens::CachedTokens),
+            Box::new(m0029_held::Held),
         ]
     }
 }

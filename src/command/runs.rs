@@ -84,7 +84,9 @@ impl Archive {
 
     pub(super) async fn details(&self, run: RunId) -> anyhow::Result<RunDetails> {
         let details = self.inspector.run(self.user, run).await?;
-        details.with_context(|| format!("there is no run {run}; `navi runs list` shows the newest"))
+        let details = details
+            .with_context(|| format!("there is no run {run}; `navi runs list` shows the newest"))?;
+        Ok(self.inspector.compared(details).await?)
     }
 
     async fn list(

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
+import { assertAccessible } from './harness/looks.js';
 import { world } from './harness/world.js';
 
 describe('an answer', () => {
@@ -145,6 +146,10 @@ describe('an answer', () => {
     await tab.sees('That is the table.');
     await tab.idle();
     assert.equal(await answer.locator('tbody tr').count(), 1_205);
+    // A screen reader goes through it as through any other table.
+    const roles = await answer.locator('table').evaluate((table) => [...new Set([table, ...table.querySelectorAll('*')].map((part) => `${part.localName} ${part.getAttribute('role')}`))]);
+    assert.deepEqual(roles.filter((role) => !role.startsWith('strong')), ['table table', 'thead rowgroup', 'tr row', 'th columnheader', 'tbody rowgroup', 'td cell']);
+    await assertAccessible(tab.page, 'a table of many rows', '.message table');
     const lefts = await answer.locator('table').evaluate((table) => [table.rows[0], table.rows[5], table.rows[1_205]].map((row) => [...row.cells].map((cell) => Math.round(cell.getBoundingClientRect().left))));
     assert.deepEqual(lefts[1], lefts[0]);
     assert.deepEqual(lefts[2], lefts[0]);

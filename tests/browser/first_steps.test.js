@@ -1,6 +1,8 @@
 // What somebody meets who is new here: three steps on the page of a new conversation, which nobody has to take.
 
 import assert from 'node:assert/strict';
+import { access, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
 import { newContext, Tab } from './harness/browser.js';
@@ -43,7 +45,7 @@ describe('the first steps', () => {
     while (!await tab.page.locator('[data-testid="first-model"][value="big:7b"]').evaluate((radio) => radio.checked)) await tab.page.keyboard.press('ArrowDown');
     await tab.page.getByTestId('model-name').getByText('big:7b', { exact: true }).waitFor();
     await tab.page.getByText('By an address and a key').click();
-    await tab.page.getByText(/OpenAI’s API: .*navi\.toml/).waitFor();
+    await tab.page.getByTestId('server-address').waitFor();
     await part('first-next').click();
     await step('task');
     await assertLooks(tab, (name) => tab.screenshot(`${name}-first-task`));
@@ -91,6 +93,48 @@ describe('the first steps', () => {
     await other.page.locator('[data-choice="first-steps"]').click();
     await other.page.getByTestId('first-steps').waitFor();
     await other.page.context().close();
+  });
+});
+
+describe('the first steps by an address and a key', () => {
+  const KEY = 'sk-hunter2';
+  const it_has = world({ backend: 'none', config: { models: ['first:1b', 'second:7b'], ollama: false, api_key: KEY }, options: { newcomer: true } });
+  const part = (id) => it_has.tab.page.getByTestId(id);
+
+  it('tell that a key is wrong, by the keyboard too, and write nothing', async () => {
+    const { model, navi, tab } = it_has;
+    await part('first-next').click();
+    await part('first-no-model').waitFor();
+    await part('first-address').locator('summary').click();
+    await part('server-address').fill(model.address);
+    await part('server-key').fill('sk-wrong');
+    await tab.page.keyboard.press('Enter');
+    await part('error-card').filter({ hasText: 'refuses the key' }).waitFor();
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-first-server-refused`));
+    assert.equal(await part('first-steps').getAttribute('data-step'), 'model');
+    await assert.rejects(access(join(navi.dataDir, 'navi.toml')));
+  });
+
+  it('have the server that was tried answer the first message, and show its key nowhere', async () => {
+    const { model, navi, tab } = it_has;
+    await part('server-key').fill(KEY);
+    await part('server-try').click();
+    await part('server-found').filter({ hasText: '2 models' }).waitFor();
+    await part('server-model').selectOption('second:7b');
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-first-server-found`));
+    await part('server-use').click();
+    await tab.page.getByTestId('model-name').getByText('second:7b', { exact: true }).waitFor();
+    assert.equal(await part('server-key').inputValue(), '');
+    const file = await readFile(join(navi.dataDir, 'navi.toml'), 'utf8');
+    assert.match(file, /\[openai\][^]*second:7b/);
+    assert.ok(file.includes(KEY));
+    assert.doesNotMatch(await tab.page.content(), /hunter2/);
+
+    await tab.send('Hello');
+    await tab.sees('You said: Hello');
+    await tab.idle();
+    const calls = await model.runCallsWhere((runs) => runs.length > 0);
+    assert.equal(calls[0].body.model, 'second:7b');
   });
 });
 

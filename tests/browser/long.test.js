@@ -30,9 +30,12 @@ describe('a long conversation', () => {
     const id = await tab.page.evaluate(async (turns) => {
       const headers = { 'content-type': 'application/json', 'x-navi-key': localStorage.getItem('navi.key') };
       const post = (path, body) => fetch(path, { method: 'POST', headers, body: JSON.stringify(body) }).then((answer) => answer.json());
-      const { session_id } = await post('sessions', {});
-      for (let n = 1; n <= turns; n += 1) await post(`sessions/${session_id}/messages`, { content: n === 3 ? 'The lighthouse.' : `Turn ${n}.` });
-      return session_id;
+      const messages = Array.from({ length: turns }, (_, n) => [
+        { role: 'user', content: n === 2 ? 'The lighthouse.' : `Turn ${n + 1}.` },
+        { role: 'assistant', content: `Answer ${n + 1}.` },
+      ]).flat();
+      const { session } = await post('sessions/import', { messages });
+      return session.id;
     }, TURNS);
     await tab.page.evaluate((session) => { location.hash = `#/s/${session}`; }, id);
     await said(TURNS).waitFor();

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { assertAccessible, assertFits } from './harness/looks.js';
+import { assertAccessible, assertFits, ONCE } from './harness/looks.js';
+import { IS_LONG } from './harness/program.js';
 import { world } from './harness/world.js';
 
 const ANSWER = [
@@ -30,7 +31,7 @@ async function assertSound(tab, name) {
   await assertFits(tab.page, name);
 }
 
-for (const { name, ...options } of looks) {
+for (const { name, ...options } of looks.filter(({ name }) => IS_LONG || ONCE.includes(name))) {
   describe(`the page, ${name}`, () => {
     const it_has = world({ options });
 

@@ -1,6 +1,9 @@
 // What the page costs: on the wire, in frames, in time to open, in memory. Real Navi, real Chromium.
 //
-//   npm --prefix web run measure [-- --minutes N]     N: how long the last one streams (1)
+//   npm --prefix web run measure [-- --minutes N] [--hour]
+//
+// `--minutes`: how long the last one streams (1). `--hour`: then as many words as an hour of 50 a second has, as quickly
+// as they come, and what the page holds afterwards beside a page that reads the same conversation anew.
 //
 // Needs `npm ci` here, and three programs by their paths in the environment: NAVI_BIN
 // (a release build), FAKE_MODEL_BIN (the example `fake_model`), NAVI_FILL_BIN (`navi-bench-fill`).
@@ -13,7 +16,7 @@ import { startModel } from './harness/model.js';
 import { backendSettings, startNavi } from './harness/navi.js';
 import { required } from './harness/program.js';
 
-const { values: { minutes } } = parseArgs({ options: { minutes: { type: 'string', default: '1' } } });
+const { values: { minutes, hour } } = parseArgs({ options: { minutes: { type: 'string', default: '1' }, hour: { type: 'boolean', default: false } } });
 /** 1.6 Mbit down, 750 kbit up, 150 ms there and back. */
 const SLOW_LINE = { offline: false, downloadThroughput: 200_000, uploadThroughput: 93_750, latency: 150 };
 const FAST_LINE = { offline: false, downloadThroughput: -1, uploadThroughput: -1, latency: 0 };
@@ -43,10 +46,19 @@ def cost(parts):
 
 `;
 const PIECE_MS = 5;
-/** 200 pieces a second, each a word of it. */
-function pieces(ms) {
-  const words = ANSWER.match(/\S+\s*/g);
-  return Array.from({ length: ms / PIECE_MS }, (_, i) => [{ text: words[i % words.length] }, { delay_ms: PIECE_MS }]).flat();
+/** So many words of it, with as long after each. */
+function words(count, delay_ms) {
+  const all = ANSWER.match(/\S+\s*/g);
+  return Array.from({ length: count }, (_, i) => [{ text: all[i % all.length] }, { delay_ms }]).flat();
+}
+/** 200 pieces a second. */
+const pieces = (ms) => words(ms / PIECE_MS, PIECE_MS);
+/** An hour of 50 words a second, in answers that a page reads all at once. */
+const HOUR = { answers: 40, words: 4_500 };
+/** 500 lines of code a second, in one fence. */
+function fence(ms) {
+  const lines = Array.from({ length: ms / PIECE_MS * 2.5 }, (_, i) => `    total += parts[${i}].price * factor(${i}); // and its share\n`);
+  return [{ text: '```js\n' }, ...Array.from({ length: ms / PIECE_MS }, (_, i) => [{ text: lines.slice(i * 2.5, (i + 1) * 2.5).join('') }, { delay_ms: PIECE_MS }]).flat()];
 }
 const STREAMED_MS = 10_000;
 const MINUTE_MS = 60_000;
@@ -107,15 +119,38 @@ const open = (page, id) => page.evaluate((session) => new Promise((done) => {
   });
 }), id);
 
-/** What its JavaScript holds, in MiB, once the garbage is gone. */
-async function heap(page) {
+/** What its JavaScript holds, in MiB, once the garbage is gone, and how many nodes there are. */
+async function held(page) {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send('Performance.enable');
   await devtools.send('HeapProfiler.enable');
-  await devtools.send('HeapProfiler.collectGarbage');
+  // What the first round let go of may have kept something else.
+  for (let round = 0; round < 2; round += 1) await devtools.send('HeapProfiler.collectGarbage');
   const { metrics } = await devtools.send('Performance.getMetrics');
   await devtools.detach();
-  return (metrics.find(({ name }) => name === 'JSHeapUsedSize').value / KIB / KIB).toFixed(1);
+  const value = (wanted) => metrics.find(({ name }) => name === wanted).value;
+  return { mib: (value('JSHeapUsedSize') / KIB / KIB).toFixed(1), nodes: value('Nodes') };
+}
+const heap = async (page) => (await held(page)).mib;
+
+/** What grows with the text itself a page holds that reads it anew; what is more was not let go of. */
+async function hourOf(model, tab) {
+  const said = async (what) => {
+    const { mib, nodes } = await held(tab.page);
+    console.log(`${HOUR.answers * HOUR.words} words, ${what}: ${mib} MiB, ${nodes} nodes`);
+  };
+  await tab.newSession.click();
+  for (let answer = 1; answer <= HOUR.answers; answer += 1) {
+    const end = `That was answer ${answer}.`;
+    await model.script([...words(HOUR.words, 1), { text: `\n\n${end}` }]);
+    await tab.send(`Answer ${answer}.`);
+    await tab.sees(end);
+    await tab.idle();
+  }
+  await said('as they came');
+  await tab.page.reload();
+  await tab.sees(`That was answer ${HOUR.answers}.`);
+  await said('read anew');
 }
 
 function told(times) {
@@ -150,6 +185,13 @@ try {
     await tab.idle();
   }
   await tab.newSession.click();
+  await model.script(fence(2 * STREAMED_MS));
+  await tab.send('Write it as code.');
+  await tab.stopButton.waitFor();
+  console.log(`a fence that grows to 5,000 lines: ${told(await frames(tab.page, STREAMED_MS))}`);
+  await tab.stopButton.click();
+  await tab.idle();
+  await tab.newSession.click();
   for (let minute = 1; minute <= Number(minutes); minute += 1) {
     await model.script(pieces(2 * MINUTE_MS));
     await tab.send(`Minute ${minute}.`);
@@ -159,6 +201,7 @@ try {
     await tab.idle();
     console.log(`streamed for ${minute} min: ${await heap(tab.page)} MiB, ${told(times)}`);
   }
+  if (hour) await hourOf(model, tab);
   await window.context.close();
 } finally {
   await browser.close();

@@ -110,7 +110,7 @@ describe('the palette', () => {
     await focused('sidebar-fold');
   });
 
-  it('exports the conversation, and all of them', async () => {
+  it('exports the conversation, and all of them, as Markdown too', async () => {
     const { tab } = it_has;
     const saved = async (words) => {
       const [download] = await Promise.all([tab.page.waitForEvent('download'), take(words)]);
@@ -126,6 +126,10 @@ describe('the palette', () => {
     assert.match(all_name, /\.jsonl$/);
     assert.equal(all.trimEnd().split('\n').length, 1);
     assert.equal(JSON.parse(all).messages.length, 2);
+    const [book_name, book] = await saved('export all conversations as markdown');
+    assert.match(book_name, /^navi .*\.md$/);
+    assert.deepEqual(book.match(/^#+ .*$/gm).map((line) => line.split(' ')[0]), ['#', '##', '##']);
+    assert.match(book, /## Navi\n\nRivers run to the sea\./);
   });
 
   it('has the system tell what happens while nobody looks', async () => {

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 
 import { newContext, Tab } from './harness/browser.js';
-import { assertFits, assertLooks } from './harness/looks.js';
+import { assertFits, assertLooks, OTHER_LANGUAGES } from './harness/looks.js';
 import { world } from './harness/world.js';
 
 const OLENA = { name: 'Olena', password: 'a window by the river' };
@@ -371,7 +371,7 @@ describe('people who sign in', () => {
   it('each view has its words in every other language', async () => {
     const { tab } = it_has;
     await close(tab, 'people');
-    for (const language of ['uk', 'ru']) {
+    for (const language of OTHER_LANGUAGES) {
       await part(tab, 'language').selectOption(language);
       await tab.page.locator(`html[lang="${language}"]`).waitFor();
       for (const [panel, names] of [['account', ['profile', 'devices', 'tokens']], ['people', ['people', 'powers', 'invitations', 'record']]]) {

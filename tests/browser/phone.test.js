@@ -128,3 +128,56 @@ describe('where one writes on a phone', () => {
     }
   });
 });
+
+describe('Enter on a phone', () => {
+  const it_has = world({ options: { viewport: PHONE, hasTouch: true, isMobile: true } });
+
+  /** Writes two lines, and sees that nothing left the field. */
+  async function twoLines(field) {
+    const { page } = it_has.tab;
+    await field.focus();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.type('One line');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('and another');
+    assert.equal(await field.inputValue(), 'One line\nand another');
+  }
+
+  it('begins a line where one writes, where one waits, where one says it anew, and where one corrects Navi', async () => {
+    const { model, tab } = it_has;
+    const { page } = tab;
+    const save = { tool_call: { name: 'memory_save', arguments: { category: 'people', key: 'sister_name', value: 'Olena' } } };
+    await model.script([save], [{ text: 'Going on' }, { hold: 'waits' }, { text: ', and done.' }], [{ text: 'To both.' }], [{ text: 'Anew.' }]);
+    assert.equal((await page.getByTestId('composer-hint').textContent()).trim(), '', 'no keys are named that it has not');
+    await twoLines(tab.composer);
+    await tab.sendButton.tap();
+    await tab.sees('Going on');
+
+    await tab.composer.fill('This waits.');
+    await tab.sendButton.tap();
+    await page.getByTestId('queued-edit').tap();
+    await twoLines(page.getByTestId('queued-input'));
+    await page.getByTestId('queued-save').tap();
+    await page.locator('.queued-text', { hasText: 'and another' }).waitFor();
+    await model.release('waits');
+    await tab.sees('To both.');
+    await tab.idle();
+
+    await page.getByTestId('edit-message').last().tap();
+    await twoLines(page.getByTestId('edit-input'));
+    await page.getByTestId('edit-input').press('Enter');
+    await page.keyboard.type('of it');
+    await page.getByTestId('edit-send').tap();
+    await tab.sees('Anew.');
+    await tab.idle();
+    assert.deepEqual((await tab.conversation()).filter(({ role }) => role === 'user').map(({ text }) => text), ['One line and another', 'One line and another of it']);
+
+    await page.getByTestId('drawer-open').tap();
+    await page.getByTestId('open-memory').tap();
+    await page.getByTestId('fact-edit').tap();
+    await twoLines(page.getByTestId('fact-input'));
+    // With Ctrl, on a keyboard that lies beside the phone, it sends.
+    await page.keyboard.press('Control+Enter');
+    await page.getByTestId('fact-value').getByText('and another').waitFor();
+  });
+});

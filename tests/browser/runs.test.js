@@ -181,7 +181,8 @@ describe('the details of a run', () => {
     };
     await list();
     assert.deepEqual(await listed.getByTestId('runs-open').allInnerTexts(), ['And once more.', REQUEST], 'those of subagents stand under theirs');
-    for (const text of await listed.allInnerTexts()) assert.match(text, /completed · .*\d.* read, .*\d.* written/);
+    for (const text of await listed.allInnerTexts()) assert.match(text, /completed · .*\d.* read, .*\d.* written · €\d/);
+    assert.match(await tab.page.getByTestId('runs-today').innerText(), /^\d.* read, .*\d.* written · €\d/);
     assert.match(await tab.page.getByTestId('runs-spent').innerText(), /^\d.* read, .*\d.* written · €\d/);
     await assertLooks(tab, (look) => tab.screenshot(`${look}-runs`), 'dialog .panel-page');
     const id = await listed.last().getAttribute('data-run-id');
@@ -197,6 +198,41 @@ describe('the details of a run', () => {
     await tab.page.getByTestId('runs-retry').click();
     await listed.nth(1).waitFor();
     await tab.page.getByTestId('runs-close').click();
+  });
+
+  it('tell what of a prompt was read again, what broke it and what that cost', async () => {
+    const { tab } = it_has;
+    const details = async () => {
+      await tab.idle();
+      await tab.answers.last().hover();
+      await tab.page.getByTestId('run-details').last().click();
+      const line = rows('call', 'turn').first().getByTestId('call-prefix');
+      await line.waitFor();
+      const told = [await line.getAttribute('data-broken-by'), await line.innerText()];
+      await panel().getByTestId('run-close').click();
+      await panel().waitFor({ state: 'detached' });
+      return told;
+    };
+    for (const words of ['hello', 'thanks']) {
+      await tab.send(words);
+      await tab.sees(`You said: ${words}`);
+      await tab.idle();
+    }
+    const [nothing, kept] = await details();
+    assert.equal(nothing, '');
+    assert.match(kept, /^Nothing before it changed; tokens kept: ≈ [\d,]+$/);
+    await tab.page.getByTestId('mode-button').click();
+    await tab.page.locator('[data-testid="choice-profile_id"][value="server_admin"]').check();
+    await tab.page.getByTestId('profile-name').getByText('Server Administrator').waitFor();
+    await tab.page.keyboard.press('Escape');
+    await tab.send('good morning');
+    await tab.sees('You said: good morning');
+    const [piece, words] = await details();
+    assert.equal(piece, 'system');
+    assert.match(words, /^The instructions changed: ≈ [\d,]+ tokens were read again, .*€[\d.,]+$/);
+    await tab.page.getByTestId('context-meter').click();
+    await tab.page.getByTestId('context-prefix').getByText(`In the last run: ${words}.`).waitFor();
+    await tab.page.keyboard.press('Escape');
   });
 
   it('have words in every language', async () => {

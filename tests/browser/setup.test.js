@@ -35,6 +35,60 @@ describe('how Navi is set up', () => {
     await part('settings-empty').waitFor();
   });
 
+  it('changes a setting, which waits for the next start, and takes it back', async () => {
+    const { navi, tab } = it_has;
+    const file = () => readFile(join(navi.dataDir, 'navi.toml'), 'utf8');
+    await part('settings-only-set').uncheck();
+    await part('settings-filter').fill('');
+    const depth = tab.page.locator('[data-testid="setting"][data-key="runs.subagent_depth"]');
+    await depth.getByTestId('setting-edit').click();
+    await tab.page.keyboard.press('Control+a');
+    await tab.page.keyboard.type('99');
+    await tab.page.keyboard.press('Enter');
+    await depth.getByTestId('error-card').filter({ hasText: 'a number from 0 to 8' }).waitFor();
+    await depth.getByTestId('setting-value').fill('1');
+    await depth.getByTestId('setting-save').click();
+    await depth.getByTestId('setting-pending').filter({ hasText: '1' }).waitFor();
+    await part('settings-waiting').filter({ hasText: '1 change' }).waitFor();
+    assert.match(await file(), /\[runs\]\nsubagent_depth = 1\n/);
+    await tab.screenshot('setup-setting-waits');
+
+    // What opens the house is shown, and not changed here; nor what the environment says.
+    for (const key of ['tools.terminal_allowed_commands', 'server.bind', 'openai.api_key']) {
+      const held = tab.page.locator(`[data-testid="setting"][data-key="${key}"]`);
+      await held.getByTestId('setting-held').waitFor();
+      assert.equal(await held.getByTestId('setting-edit').count(), 0);
+    }
+    await depth.getByTestId('setting-reset').click();
+    await depth.getByTestId('setting-pending').waitFor({ state: 'detached' });
+    await part('settings-undo').click();
+    await depth.getByTestId('setting-pending').waitFor();
+    assert.match(await file(), /subagent_depth = 1/);
+  });
+
+  it('tells one of two who change settings at once, and loses nothing', async () => {
+    const { navi, tab, window } = it_has;
+    const other = await window.tabBeside(tab);
+    await other.page.getByTestId('open-setup').click();
+    const level = ({ page }) => page.locator('[data-testid="setting"][data-key="log.level"]');
+    for (const [at, text] of [[tab, 'warn'], [other, 'error']]) {
+      await level(at).getByTestId('setting-edit').click();
+      await level(at).getByTestId('setting-value').fill(text);
+    }
+    await level(tab).getByTestId('setting-save').click();
+    await level(tab).getByTestId('setting-pending').filter({ hasText: 'warn' }).waitFor();
+    await level(other).getByTestId('setting-save').click();
+    await level(other).getByTestId('error-card').filter({ hasText: 'changed meanwhile' }).waitFor();
+    assert.match(await readFile(join(navi.dataDir, 'navi.toml'), 'utf8'), /level = "warn"/);
+    // It reads them anew, and goes on with what was written.
+    await level(other).getByTestId('error-card').getByRole('button').click();
+    await level(other).getByTestId('setting-pending').filter({ hasText: 'warn' }).waitFor();
+    assert.equal(await level(other).getByTestId('setting-value').inputValue(), 'error');
+    await level(other).getByTestId('setting-save').click();
+    await level(other).getByTestId('setting-pending').filter({ hasText: 'error' }).waitFor();
+    await other.page.close();
+  });
+
   it('shows what answers and what does not, and goes through its tabs by the arrows', async () => {
     const { tab } = it_has;
     await part('tab-settings').focus();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
 import { newContext, startBrowser, Tab } from './harness/browser.js';
-import { assertFits, assertLooks } from './harness/looks.js';
+import { assertFits, assertLooks, OTHER_LANGUAGES } from './harness/looks.js';
 import { startModel } from './harness/model.js';
 import { backendSettings, freePort, startNavi } from './harness/navi.js';
 import { providerSettings, signInThere, startProvider } from './harness/provider.js';
@@ -129,7 +129,7 @@ describe('sign-on by a provider', () => {
     await part(anna, 'unlink').click();
     await part(anna, 'fault').filter({ hasText: 'Choose a password first' }).waitFor();
     await close(anna, 'account');
-    for (const language of ['uk', 'ru']) {
+    for (const language of OTHER_LANGUAGES) {
       await part(anna, 'language').selectOption(language);
       await anna.page.locator(`html[lang="${language}"]`).waitFor();
       await openAccount(anna, 'sign_ons');

@@ -160,6 +160,13 @@ describe('a whole run', () => {
     assert.match(await tab.page.getByTestId('compression-summary').innerText(), /Marigold/);
   });
 
+  it('leads from what fills the context to where that was cut', async () => {
+    const { page } = it_has.tab;
+    await page.getByTestId('context-meter').click();
+    await page.getByTestId('context-cut').click();
+    await page.waitForFunction((request) => document.activeElement?.matches('article') && document.activeElement.innerText.includes(request), REQUEST);
+  });
+
   it('looks the same to a tab that comes late', async () => {
     const { tab, window } = it_has;
     const before = await tab.look();

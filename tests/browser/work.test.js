@@ -66,17 +66,49 @@ describe('the work of a run', () => {
     }
   });
 
-  it('is left alone where it is a single call, and where words stand between', async () => {
+  it('is left alone where it is a single call, and where a paragraph stands between', async () => {
     const { model, tab } = it_has;
     const [had, shown] = [await heads().count(), await cards().count()];
-    await model.script([{ text: 'I look first. ' }, read('notes/report.md')], [{ text: 'Then I write. ' }, write('two.md')], [{ text: 'Both are done.' }]);
+    const found = `${'It says what rivers there are. '.repeat(8)}Now I write. `;
+    await model.script([{ text: 'I look first. ' }, read('notes/report.md')], [{ text: found }, write('one.md')], [{ text: 'Both are done.' }]);
     await tab.send('Look, then write.');
     await tab.sees('Both are done.');
     await tab.idle();
     assert.equal(await heads().count(), had);
     assert.equal(await cards().count(), shown + 2);
     await cards().getByText('Read report.md').waitFor();
-    await cards().getByText('Wrote two.md').waitFor();
+    await cards().getByText('Wrote one.md').waitFor();
+  });
+
+  it('takes in what was said in passing, once the answer stands', async () => {
+    const { model, tab } = it_has;
+    const [had, shown] = [await heads().count(), await cards().count()];
+    const aside = tab.page.getByText('Then I write.');
+    await model.script(
+      [{ text: 'I look first. ' }, read('notes/report.md')],
+      [{ text: 'Then I write. ' }, write('two.md')],
+      [{ text: 'All of it' }, { hold: 'answer' }, { text: ' is done.' }],
+    );
+    await tab.send('Look, and write the other one.');
+    await tab.sees('All of it');
+    await aside.waitFor();
+    assert.equal(await heads().count(), had);
+    await model.release('answer');
+    await tab.sees('All of it is done.');
+    await tab.idle();
+    for (const again of [false, true]) {
+      if (again) await tab.page.reload();
+      await heads().nth(had).waitFor();
+      assert.match(await heads().nth(had).innerText(), /read report\.md · wrote two\.md/);
+      assert.equal(await aside.count(), 0);
+      assert.equal(await cards().count(), shown);
+    }
+    await heads().nth(had).click();
+    await aside.waitFor();
+    assert.equal(await cards().count(), shown + 2);
+    await tab.screenshot('work-with-asides');
+    await heads().nth(had).click();
+    await aside.waitFor({ state: 'detached' });
   });
 });
 
@@ -175,6 +207,43 @@ describe('the files that Navi made', () => {
     await tab.page.locator('[data-testid="change"]', { hasText: 'two.md' }).getByTestId('undo-change').click();
     await chips().first().waitFor({ state: 'detached' });
     await tab.page.keyboard.press('Escape');
+  });
+
+  it('show what was changed in them, the newest first, by a subagent too', async () => {
+    const { model, tab } = it_has;
+    const edit = (before, after) => call('filesystem', { action: 'edit', path: 'list.md', old_text: before, new_text: after });
+    await model.script([call('filesystem', { action: 'write', path: 'list.md', content: 'bread\nmilk\n' })], [edit('milk', 'cheese')], [{ text: 'The list is there.' }]);
+    await tab.send('Write a list.');
+    await tab.sees('The list is there.');
+    await tab.idle();
+    await model.script(
+      { when: 'Have it mended', steps: [call('spawn_agent', { task: 'Mend the list.' })] },
+      { when: 'Mend the list.', steps: [edit('bread', 'butter')] },
+      { when: 'Mend the list.', steps: [{ text: 'Done.' }] },
+      { when: 'Have it mended', steps: [{ text: 'It is mended.' }] },
+    );
+    await tab.send('Have it mended.');
+    await tab.answers.last().getByText('It is mended.').waitFor();
+    await tab.idle();
+    await tab.answers.last().getByTestId('made-file').getByText('list.md').click();
+    await text().getByText('butter').waitFor();
+    await tab.page.getByTestId('tab-changes').click();
+    const told = tab.page.getByTestId('file-change');
+    const lines = async () => Promise.all((await told.all()).map(async (change) => [
+      await change.getAttribute('data-action'), await change.locator('del').allInnerTexts(), await change.locator('ins').allInnerTexts(),
+    ]));
+    await told.nth(2).waitFor();
+    const expected = [['edit', ['bread'], ['butter']], ['edit', ['milk'], ['cheese']], ['write', [], ['bread', 'milk']]];
+    assert.deepEqual(await lines(), expected);
+    await assertLooks(tab, (look) => tab.screenshot(`${look}-file-changes`));
+    // What is changed while it is looked at comes by itself.
+    await model.script([edit('cheese', 'tea')], [{ text: 'Tea it is.' }]);
+    await tab.send('Tea, please.');
+    await tab.sees('Tea it is.');
+    await told.nth(3).waitFor();
+    assert.deepEqual(await lines(), [['edit', ['cheese'], ['tea']], ...expected]);
+    await tab.page.getByTestId('file-view-close').click();
+    await tab.idle();
   });
 
   it('stand in the workspace, folder by folder', async () => {

@@ -72,13 +72,15 @@ impl Demands {
         )
     }
 
-    /// What it is told after an answer of another form.
+    /// What it is told after an answer of another form, or where nothing but an answer is left to it.
     #[must_use]
     pub fn note_of_form(draft: &str) -> String {
+        let now = "[form] Give your answer now, as JSON alone in the form that was demanded.";
+        if draft.is_empty() {
+            return format!("{now} There is no more time for tools.");
+        }
         let draft = cut_middle(draft, MAX_DRAFT_BYTES);
-        format!(
-            "[form] Give your answer now, as JSON alone in the form that was demanded. The program that asks was not shown what you answered:\n{draft}"
-        )
+        format!("{now} The program that asks was not shown what you answered:\n{draft}")
     }
 
     fn named(&self) -> Option<String> {
@@ -102,6 +104,12 @@ impl Demands {
         };
         NaviError::said(ErrorCode::RunFailed, phrase)
     }
+}
+
+/// Why a run fails whose time was up before it had an answer.
+#[must_use]
+pub fn out_of_time() -> NaviError {
+    NaviError::said(ErrorCode::RunFailed, PhraseCode::AnswerOutOfTime)
 }
 
 #[cfg(test)]

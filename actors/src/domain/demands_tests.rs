@@ -4,8 +4,8 @@
 use chrono::{DateTime, Utc};
 
 use super::demands::Demands;
-use super::run_loop::{Record, RunEnd, RunLoop, Step, ToolUse};
-use super::run_loop_tests::{Tools, says, start};
+use super::run_loop::{Cut, Record, RunEnd, RunLoop, Step, ToolUse};
+use super::run_loop_tests::{Tools, result, says, start};
 use crate::protocol::chat::ReplyForm;
 use crate::protocol::error::ErrorCode;
 
@@ -80,6 +80,58 @@ fn a_model_that_never_keeps_to_the_form_fails_the_run() {
     reply(&mut run, "Paris", &[]);
     reply(&mut run, "Paris!", &["read"]);
     assert!(failure(&run).contains("no JSON"));
+}
+
+#[test]
+fn a_draft_is_neither_told_nor_kept_where_time_runs_out() {
+    for form in [None, Some(ReplyForm::Json)] {
+        let calls: &[&str] = if form.is_none() { &["weather"] } else { &[] };
+        let mut run = demanding(calls, form.clone());
+        let records = run.on_time_up(Some(says("It is Paris, I th", &[])), NOW);
+        let said = |record: &Record| matches!(record, Record::Message(_));
+        assert!(!records.iter().any(said), "{records:?}");
+        assert!(failure(&run).contains("time was up"));
+
+        for cut in [
+            Cut::Stopped,
+            Cut::Interrupted {
+                reason: String::new(),
+            },
+        ] {
+            let mut run = demanding(calls, form.clone());
+            let records = run.cut(&cut, Some(says("It is Paris, I th", &[])), NOW);
+            assert!(!records.iter().any(said), "{records:?}");
+        }
+    }
+}
+
+#[test]
+fn at_its_limit_a_run_answers_in_the_form_that_is_demanded_or_fails() {
+    for (answer, keeps) in [(r#"{"city": "Paris"}"#, true), ("Paris, I think", false)] {
+        let mut run = start(1);
+        run.demand(Demands {
+            form: Some(ReplyForm::Json),
+            ..Demands::default()
+        });
+        reply(&mut run, "", &["read"]);
+        let Step::RunTools(group) = run.next_step() else {
+            panic!("{:?}", run.next_step());
+        };
+        run.on_tools_started(&group);
+        run.on_tool_result(&group[0].call.id, result("seen"), NOW);
+        let tools = ToolUse::Formed;
+        assert_eq!(run.next_step(), Step::CallModel { tools });
+        assert!(!run.notes()[0].contains("what you answered"));
+        reply(&mut run, answer, &[]);
+        if keeps {
+            assert_eq!(run.next_step(), Step::Finish(RunEnd::Answered));
+        } else {
+            assert!(failure(&run).contains("no JSON"));
+        }
+    }
+    let mut run = demanding(&["weather"], None);
+    run.on_time_up(None, NOW);
+    assert!(failure(&run).contains("time was up"));
 }
 
 #[test]

@@ -132,6 +132,23 @@ pub fn path(branches: &[Branch], shown: u32) -> Vec<Segment> {
     path
 }
 
+/// Below which ordinal two ways have the same messages.
+#[must_use]
+pub fn shared_below(one: &[Segment], other: &[Segment]) -> u64 {
+    let mut shared = 0;
+    for (one, other) in one.iter().zip(other) {
+        if one.branch != other.branch {
+            break;
+        }
+        let [one, other] = [one, other].map(|segment| segment.below.unwrap_or(u64::MAX));
+        shared = one.min(other);
+        if one != other {
+            break;
+        }
+    }
+    shared
+}
+
 /// A message as it counts for where a page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {

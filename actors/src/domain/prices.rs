@@ -29,6 +29,8 @@ struct Price {
     /// Per million tokens.
     prompt: f64,
     completion: f64,
+    /// Of tokens that the server had read before; none where these cost as much as others.
+    cached: Option<f64>,
 }
 
 /// The tokens that calls of one model used.
@@ -38,6 +40,8 @@ pub struct Used {
     pub model: String,
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
+    /// Of the prompts.
+    pub cached_tokens: u64,
 }
 
 impl PriceTable {
@@ -56,7 +60,9 @@ impl PriceTable {
             ));
         }
         for price in &table.prices {
-            for (name, amount) in [("prompt", price.prompt), ("completion", price.completion)] {
+            let amounts = [("prompt", price.prompt), ("completion", price.completion)];
+            let cached = price.cached.map(|amount| ("cached", amount));
+            for (name, amount) in amounts.into_iter().chain(cached) {
                 if !amount.is_finite() || amount < 0.0 {
                     return Err(format!(
                         "the price of \"{}\", {name}: a number that is not negative is expected, not {amount}",
@@ -66,6 +72,12 @@ impl PriceTable {
             }
         }
         Ok(table)
+    }
+
+    /// Whether nothing has a price.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.prices.is_empty()
     }
 
     /// What this cost. None where no model of it has a price.
@@ -95,8 +107,10 @@ impl Price {
         reason = "a sum of tokens is far below 2^53"
     )]
     fn amount(&self, used: &Used) -> f64 {
-        let (prompt, completion) = (used.prompt_tokens as f64, used.completion_tokens as f64);
-        (prompt * self.prompt + completion * self.completion) / PER
+        let cached = used.cached_tokens.min(used.prompt_tokens);
+        let read = (used.prompt_tokens - cached) as f64 * self.prompt;
+        let kept = cached as f64 * self.cached.unwrap_or(self.prompt);
+        (read + kept + used.completion_tokens as f64 * self.completion) / PER
     }
 }
 
@@ -127,6 +141,7 @@ completion = 10
             model: model.to_owned(),
             prompt_tokens,
             completion_tokens,
+            cached_tokens: 0,
         }
     }
 
@@ -146,6 +161,20 @@ completion = 10
             let cost = table.cost(std::slice::from_ref(&used));
             assert_eq!(cost.map(|cost| cost.amount), expected, "{used:?}");
         }
+    }
+
+    #[test]
+    fn tokens_that_were_read_before_have_a_price_of_their_own_where_one_is_said() {
+        let with = |table: &str| {
+            let mut used = used("openai", "gpt-5", 1_000_000, 100_000);
+            used.cached_tokens = 800_000;
+            let table = PriceTable::parse(table).unwrap();
+            table.cost(&[used]).unwrap().amount
+        };
+        let near = |amount: f64, expected: f64| (amount - expected).abs() < 1e-9;
+        assert!(near(with(TABLE), 2.25), "the full price counts");
+        let priced = TABLE.replace("prompt = 1.25", "prompt = 1.25\ncached = 0.125");
+        assert!(near(with(&priced), 1.35));
     }
 
     #[test]
@@ -171,6 +200,11 @@ completion = 10
             ("\"EUR\"", "\"euro\"", "currency: three capital letters"),
             ("prompt = 1.25", "prompt = -1", "\"gpt-5*\", prompt"),
             ("prompt = 1.25", "prompt = nan", "\"gpt-5*\", prompt"),
+            (
+                "prompt = 1.25",
+                "prompt = 1.25\ncached = -1",
+                "\"gpt-5*\", cached",
+            ),
         ] {
             let problem = PriceTable::parse(&TABLE.replace(from, to)).unwrap_err();
             assert!(problem.contains(expected), "{problem}");

@@ -79,6 +79,7 @@ pub fn close<M: AsRef<Message>>(
         iterations: 0,
         prompt_tokens: 0,
         completion_tokens: 0,
+        cached_tokens: 0,
     }));
     records
 }

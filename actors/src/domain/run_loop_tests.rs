@@ -72,6 +72,7 @@ pub(super) fn says(text: &str, calls: &[&str]) -> ModelReply {
         usage: Some(Usage {
             prompt_tokens: 7,
             completion_tokens: 3,
+            cached_tokens: None,
         }),
         ..ModelReply::empty(MessageId::new())
     }
@@ -103,7 +104,7 @@ impl CallBook for Tools {
     }
 }
 
-fn result(text: &str) -> CallResult {
+pub(super) fn result(text: &str) -> CallResult {
     CallResult {
         outcome: ToolOutcome::Success,
         text: text.into(),

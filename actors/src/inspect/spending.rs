@@ -25,6 +25,16 @@ impl Inspector {
         Ok(Some(details))
     }
 
+    /// A run with what each of its calls kept of the one before.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn compared(&self, mut details: RunDetails) -> Result<RunDetails, StoreError> {
+        let prices = self.table().await;
+        self.add_prefixes(&mut details, &prices).await?;
+        Ok(details)
+    }
+
     /// What all runs of a session spent.
     ///
     /// # Errors
@@ -33,6 +43,36 @@ impl Inspector {
         let used = self.store.used_by_session(session).await?;
         let prices = self.table().await;
         Ok(spent(&used, &prices))
+    }
+
+    /// What all of the user's runs spent that began today.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn spending_today(&self, user: UserId) -> Result<Spending, StoreError> {
+        let used = self.store.used_within(user, day_of(Utc::now())).await?;
+        let prices = self.table().await;
+        Ok(spent(&used, &prices))
+    }
+
+    /// Adds to runs of a session what they cost, with those under them.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn add_costs(
+        &self,
+        session: SessionId,
+        runs: &mut [RunInfo],
+    ) -> Result<(), StoreError> {
+        let prices = self.table().await;
+        let Some(first) = runs.last().filter(|_| !prices.is_empty()) else {
+            return Ok(());
+        };
+        let used = self.store.used_by_runs(session, first.started_at).await?;
+        for run in runs {
+            run.cost = used.get(&run.run_id).and_then(|used| prices.cost(used));
+        }
+        Ok(())
     }
 
     async fn around(&self, user: UserId, run: &RunInfo) -> Result<RunSpending, StoreError> {

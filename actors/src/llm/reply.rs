@@ -150,6 +150,7 @@ pub(super) fn usage_of(prompt: Option<u32>, completion: Option<u32>) -> Option<U
     let usage = Usage {
         prompt_tokens: prompt.unwrap_or(0),
         completion_tokens: completion.unwrap_or(0),
+        cached_tokens: None,
     };
     (usage != Usage::default()).then_some(usage)
 }

@@ -51,6 +51,7 @@ fn done() -> ChatDelta {
         usage: Some(Usage {
             prompt_tokens: 7,
             completion_tokens: 3,
+            cached_tokens: None,
         }),
     }
 }

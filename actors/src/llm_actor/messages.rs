@@ -52,6 +52,11 @@ pub struct GetQueue(pub Ticket);
 #[rtype(result = "()")]
 pub struct ProbeNow;
 
+/// Another backend is in this one's place: its guard ends.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Retire;
+
 /// A slot came back.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]

@@ -136,6 +136,7 @@ impl House {
                 looked_for: false,
                 guard,
                 status,
+                retired: CancellationToken::new(),
             }]),
             backend,
             _closed: closed.drop_guard(),
@@ -217,6 +218,7 @@ fn done() -> ChatDelta {
         usage: Some(Usage {
             prompt_tokens: 1,
             completion_tokens: 100,
+            cached_tokens: None,
         }),
     }
 }

@@ -130,10 +130,12 @@ impl CallMeter {
         let Some(usage) = usage else {
             return;
         };
-        for (kind, tokens) in [
+        let counted = [
             ("prompt", usage.prompt_tokens),
             ("completion", usage.completion_tokens),
-        ] {
+        ];
+        let cached = usage.cached_tokens.map(|tokens| ("cached", tokens));
+        for (kind, tokens) in counted.into_iter().chain(cached) {
             let backend = call.backend;
             let of = OfTokens { backend, kind };
             let counter = call.calls.tokens.get_or_create(&of);

@@ -83,6 +83,7 @@ fn ended(run_id: RunId, state: RunState) -> Write {
         iterations: 1,
         prompt_tokens: 0,
         completion_tokens: 0,
+        cached_tokens: 0,
         leaked_calls: 0,
         at: Utc::now(),
     }
@@ -253,6 +254,7 @@ fn a_call_that_is_dropped_was_cut() {
     call.done(Some(Usage {
         prompt_tokens: 40,
         completion_tokens: 2,
+        cached_tokens: Some(30),
     }));
     drop(call);
     for outcome in ["cut", "failed", "done"] {
@@ -264,6 +266,8 @@ fn a_call_that_is_dropped_was_cut() {
     assert_eq!(value(metrics, first), 1.0);
     let prompt = r#"navi_model_tokens_total{backend="ollama",kind="prompt"}"#;
     assert_eq!(value(metrics, prompt), 40.0);
+    let cached = r#"navi_model_tokens_total{backend="ollama",kind="cached"}"#;
+    assert_eq!(value(metrics, cached), 30.0);
 }
 
 #[test]
@@ -321,6 +325,7 @@ fn all_counted() -> &'static Metrics {
     call.done(Some(Usage {
         prompt_tokens: 1,
         completion_tokens: 1,
+        cached_tokens: None,
     }));
     drop(call);
     metrics.calls.queue(kind, 2, 1);

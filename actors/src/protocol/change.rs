@@ -56,3 +56,20 @@ pub struct Change {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
 }
+
+/// A change of a file with what it changed in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileChange {
+    pub change: Change,
+    /// A unified difference; none where it moved the file, where one side of it is not known any
+    /// more or is no text, and where it is too long to be looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+/// The changes of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileHistory {
+    /// Newest first, at most 50.
+    pub changes: Vec<FileChange>,
+}

@@ -101,6 +101,9 @@ pub enum FinishReason {
 pub struct Usage {
     pub prompt_tokens: u32,
     pub completion_tokens: u32,
+    /// How much of the prompt it had read before; none where it does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u32>,
 }
 
 /// One item of a model's stream. The last is always `Done`; a stream that ends

@@ -11,7 +11,7 @@ use super::phrase::Phrase;
 use super::session::RunState;
 
 /// A run as the store has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunInfo {
     pub run_id: RunId,
     pub session_id: SessionId,
@@ -34,6 +34,9 @@ pub struct RunInfo {
     pub iterations: u32,
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
+    /// What it and all runs under it cost; in lists, where a model of theirs has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 /// What a model call was for.
@@ -62,8 +65,49 @@ pub enum CallOutcome {
     TimeUp,
 }
 
+/// What in a request differs first from the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PrefixBreak {
+    /// Another model, or the same at another server.
+    Model,
+    /// The system message: another profile, another persona, or one of them edited.
+    System,
+    Tools,
+    Memory,
+    /// The older part of the conversation was summarised.
+    Summary,
+    /// Results are cut, or images shown, by another measure.
+    Window,
+    /// An edited message, an answer made anew, or another branch.
+    Message,
+    /// What stood for that call alone stands there no more.
+    Note,
+    /// The request goes on as it was; the server had not kept it.
+    Server,
+}
+
+/// What became of what a model had read with the call before: of the conversation's own calls, or
+/// of a subagent's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallPrefix {
+    /// None where this request goes on from all of that one.
+    pub broken_by: Option<PrefixBreak>,
+    pub kept_tokens: u32,
+    /// Of what that one had, what came after the break.
+    pub read_again_tokens: u32,
+    /// Whether the server said what it had kept. Otherwise both counts are guesses.
+    pub counted: bool,
+    /// The share of the time to the first chunk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_again_ms: Option<u64>,
+    /// What these tokens cost, where the model has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
 /// A model call of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallInfo {
     /// Counts from 1 within the run.
     pub n: u32,
@@ -77,6 +121,12 @@ pub struct CallInfo {
     /// As the backend counted them; for a call of the loop an estimate where it counts nothing.
     pub prompt_tokens: Option<u32>,
     pub completion_tokens: Option<u32>,
+    /// Of the prompt, what the server says that it had read before; none where it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u32>,
+    /// Added for calls of the loop that have one before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<CallPrefix>,
     pub outcome: CallOutcome,
     /// The session's last event before it began.
     pub after_seq: u64,
@@ -99,6 +149,10 @@ pub struct RunList {
     pub runs: Vec<RunInfo>,
     /// Of all runs of the session.
     pub spent: Spending,
+    /// Of all of the user's runs that began today, by the service's clock; only for who owns the
+    /// session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub today: Option<Spending>,
 }
 
 /// What runs that have ended used, and what that cost.

@@ -185,6 +185,11 @@ pub enum Recorded {
     /// Allowed or forbidden for all.
     ToolAllowed,
     ToolForbidden,
+    /// Those of `about`, by their keys.
+    SettingsChanged,
+    /// A server of tools, by the page or the API: added, changed, put back, taken out.
+    McpServerWritten,
+    McpServerRemoved,
     /// A conversation, with somebody or by a link.
     Shared,
     ShareEnded,

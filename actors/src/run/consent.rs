@@ -3,24 +3,21 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use itertools::Itertools as _;
-use tokio_util::task::AbortOnDropHandle;
 
+use super::FileChanges;
 use super::driver::Driver;
 use super::live_output;
-use super::{FileChanges, Work};
+use super::proposals::{bound_to, line, propose, rule_key, shown};
 use crate::domain::consent::{self, Answer, Asking, Question, Rule, Verdict};
 use crate::domain::files::FileViews;
 use crate::domain::model_choice::RunConfig;
-use crate::domain::run_loop::{CallPlan, CallResult, ModelReply, PlannedCall, Record};
+use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall, Record};
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::Command;
-use crate::domain::unseen;
-use crate::homes::ensure_workspace;
 use crate::protocol::approval::{
-    ApprovalRequest, ConsentEntry, ConsentRule, DecidedBy, Detail, EntryPhrases, PendingApproval,
+    ApprovalRequest, ConsentEntry, ConsentRule, DecidedBy, EntryPhrases, PendingApproval,
     Permission, PermittedBy, RequestPhrases,
 };
 use crate::protocol::event::{Event, WaitReason};
@@ -29,17 +26,10 @@ use crate::protocol::message::ToolOutcome;
 use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::tool::Effect;
 use crate::services::now;
-use crate::session::messages::{Ask, GetConsent, RunGone, Tell};
+use crate::session::messages::{Ask, GetConsent, RunGone};
 use crate::store::StoreError;
-use crate::tools::output::shortened;
 use crate::tools::registry::PreparedCall;
-use crate::tools::{Agents, Proposal, ToolContext, ToolError};
-
-/// A tool says what it would do within this.
-const PROPOSAL_LIMIT: Duration = Duration::from_secs(10);
-
-/// As many bytes as a line of a request has. Its details say the whole.
-const SUMMARY_BYTES: usize = 300;
+use crate::tools::{Agents, Proposal};
 
 /// What happens to the calls of a group, one after the other.
 pub(super) enum CallProgress {
@@ -54,7 +44,7 @@ pub(super) struct Opened {
     /// With the rule that each was allowed by, where it was.
     pub(super) begun: Vec<(PlannedCall, Option<Approval>)>,
     pub(super) asked: Vec<(CallId, ApprovalId)>,
-    /// See [`ToolContext::untrusted`].
+    /// See [`ToolContext::untrusted`](crate::tools::ToolContext::untrusted).
     pub(super) untrusted: bool,
 }
 
@@ -183,20 +173,6 @@ impl Driver {
             let prepared = self.prepared.get(&planned.call.id);
             prepared.is_none_or(|it| it.effect == Effect::Read)
         })
-    }
-
-    /// The loop as it stands, for a restart. A child's is not kept: its conversation isn't.
-    pub(super) fn waits(&self) -> Option<Record> {
-        if self.origin.is_subagent() {
-            return None;
-        }
-        match serde_json::to_string(&self.run_loop) {
-            Ok(json) => Some(Record::Waits(json)),
-            Err(error) => {
-                tracing::error!(%error, "the loop could not be stored, a restart will end it");
-                None
-            }
-        }
     }
 
     async fn consent_state(&self) -> Result<ConsentState, RunGone> {
@@ -410,34 +386,6 @@ impl Driver {
         self.commit(records).await?;
         Ok(None)
     }
-
-    /// Whether a shutdown may leave this run as it waits. A child goes with its process: its
-    /// conversation is in no store.
-    pub(super) fn may_park(&self) -> bool {
-        matches!(self.work, Work::Turn(_)) && !self.run_loop.is_over()
-    }
-
-    /// Ends when the service shuts down, in whatever way.
-    pub(super) async fn leaves(&self) {
-        tokio::select! {
-            () = self.ends.wind_down.cancelled() => {}
-            () = self.ends.park.cancelled() => {}
-        }
-    }
-
-    /// The service shuts down and this run goes on in the next one: it is left in the store as
-    /// it stands, with what the model had said of a reply that was cut off.
-    pub(super) async fn park(&mut self, partial: Option<ModelReply>) -> Result<(), RunGone> {
-        if self.ends.park.is_cancelled() {
-            let mut records = self.run_loop.park(partial, now());
-            records.extend(self.waits());
-            self.commit(records).await?;
-        }
-        // A session that is gone has nothing to leave.
-        let park = Tell(Command::Park(self.origin.run_id), None);
-        let _ = self.session.send(park).await;
-        Err(RunGone)
-    }
 }
 
 fn refused(reason: String) -> CallResult {
@@ -448,70 +396,4 @@ fn refused(reason: String) -> CallResult {
         files: Vec::new(),
         duration_ms: 0,
     }
-}
-
-/// What the tool says that a call would do: in a task of its own, and within a limit.
-pub(super) async fn propose(
-    prepared: &PreparedCall,
-    context: &ToolContext,
-) -> Result<Proposal, ToolError> {
-    let (prepared, context) = (prepared.clone(), context.clone());
-    let name = prepared.tool.spec().name.clone();
-    let task = AbortOnDropHandle::new(tokio::spawn(async move {
-        ensure_workspace(&context.workspace)
-            .await
-            .map_err(|error| {
-                ToolError(format!("the session's workspace cannot be made: {error}"))
-            })?;
-        prepared.tool.proposal(&prepared.args, &context).await
-    }));
-    match tokio::time::timeout(PROPOSAL_LIMIT, task).await {
-        Ok(Ok(proposal)) => proposal,
-        Ok(Err(error)) => {
-            tracing::error!(tool = name, %error, "tool panicked before its call");
-            Err(ToolError(format!(
-                "the tool {name} failed because of a mistake in Navi; do this in another way"
-            )))
-        }
-        Err(_) => Err(ToolError(format!(
-            "the tool {name} could not say within {} s what this call would do, so it was not made",
-            PROPOSAL_LIMIT.as_secs()
-        ))),
-    }
-}
-
-/// What an approval of this call is bound to.
-fn bound_to(prepared: &PreparedCall, proposal: &Proposal) -> String {
-    let tool = &prepared.tool.spec().name;
-    consent::digest(tool, &prepared.args, &proposal.binding)
-}
-
-/// What rules for such calls are compared by; none where there can be none.
-fn rule_key(prepared: &PreparedCall, proposal: &Proposal) -> Option<String> {
-    let subject = proposal.rule.as_ref()?;
-    Some(consent::rule_key(&prepared.tool.spec().name, &subject.key))
-}
-
-/// Details as a person is shown them: nothing in them can pass for something else. An error is
-/// how many bytes there would be to show, where that is more than a request may have.
-fn shown(details: Vec<Detail>) -> Result<Vec<Detail>, usize> {
-    let shown = details.into_iter().map(|detail| Detail {
-        label: unseen::named_on_a_line(&detail.label),
-        text: unseen::named(&detail.text),
-        phrase: detail.phrase.map(|phrase| phrase.shown(unseen::named)),
-        ..detail
-    });
-    let shown: Vec<Detail> = shown.collect();
-    let bytes = shown
-        .iter()
-        .map(|detail| detail.label.len() + detail.text.len());
-    match bytes.sum() {
-        bytes if bytes > consent::MAX_SHOWN_BYTES => Err(bytes),
-        _ => Ok(shown),
-    }
-}
-
-/// A line of a request.
-fn line(text: &str) -> String {
-    shortened(&unseen::named_on_a_line(text), SUMMARY_BYTES)
 }

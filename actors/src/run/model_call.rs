@@ -133,6 +133,7 @@ impl Driver {
                             reply.usage = Some(Usage {
                                 prompt_tokens: context::request_tokens(&request),
                                 completion_tokens: context::text_tokens(&said),
+                                cached_tokens: None,
                             });
                         }
                     }
@@ -327,11 +328,11 @@ impl Driver {
             let item = tokio::select! {
                 biased;
                 () = &mut interrupted => {
-                    self.stream(pace.release()).await?;
+                    self.let_go(pace, holds).await?;
                     return Ok(Attempt::Cut);
                 }
                 () = &mut time_up => {
-                    self.stream(pace.release()).await?;
+                    self.let_go(pace, holds).await?;
                     return Ok(Attempt::TimeUp);
                 }
                 () = &mut alarm, if due.is_some() => {
@@ -349,11 +350,11 @@ impl Driver {
             // What a tab is told must not wait behind what is decided next.
             match item {
                 None => {
-                    self.stream(pace.release()).await?;
+                    self.let_go(pace, holds).await?;
                     return Ok(Attempt::Cut);
                 }
                 Some(Err(error)) => {
-                    self.stream(pace.release()).await?;
+                    self.let_go(pace, holds).await?;
                     let nothing_said = reply.text.is_empty()
                         && reply.thinking.is_empty()
                         && reply.calls.is_empty();
@@ -418,6 +419,15 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// The call is cut off: what was said so far is told, but for a draft that may be anything but
+    /// what a program demands.
+    async fn let_go(&self, mut pace: Pace, is_draft: bool) -> Result<(), RunGone> {
+        if is_draft {
+            pace.forget();
+        }
+        self.stream(pace.release()).await
     }
 
     async fn end_thinking(&mut self, pace: &mut Pace) -> Result<(), RunGone> {

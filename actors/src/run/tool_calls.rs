@@ -10,9 +10,10 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::FileChanges;
-use super::consent::{Approval, CallFuture, CallProgress, propose};
+use super::consent::{Approval, CallFuture, CallProgress};
 use super::driver::Driver;
 use super::live_output::{self, Live, OutputOf};
+use super::proposals::propose;
 use crate::domain::consent;
 use crate::domain::files::FileViews;
 use crate::domain::model_choice::RunConfig;

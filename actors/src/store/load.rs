@@ -145,6 +145,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
             .map(|name| named("sessions.consent_mode", name))
             .transpose()?,
         tainted_at: row.tainted_at,
+        held: row.held,
         approvals,
         run_first_seq,
         interruptions,

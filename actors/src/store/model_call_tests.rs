@@ -62,6 +62,7 @@ pub(super) fn call(
         usage: Some(Usage {
             prompt_tokens: 100,
             completion_tokens: 7,
+            cached_tokens: Some(60),
         }),
         outcome: CallOutcome::Done,
         attempts: 2,
@@ -132,6 +133,7 @@ async fn calls_come_back_in_their_order_with_their_replies(db: TestDb) {
     let turn = &found.calls[1];
     assert_eq!((turn.after_seq, turn.started_at), (3, at(4)));
     assert_eq!((turn.first_chunk_ms, turn.duration_ms), (Some(20), 70));
+    assert_eq!(turn.cached_tokens, Some(60));
     assert_eq!(
         (turn.prompt_tokens, turn.completion_tokens),
         (Some(100), Some(7))

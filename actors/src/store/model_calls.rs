@@ -12,6 +12,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
+use super::conversation::MAX_ORDINAL;
 use super::entities::{message, model_call, prompt_part, run, session};
 use super::load::branches;
 use super::rows::message_from_row;
@@ -217,7 +218,7 @@ impl Store {
         if let Some(segment) = path.last_mut() {
             segment.below = Some(ordinal + 1);
         }
-        let messages = self.path_messages(id, &path, from).await?;
+        let messages = self.path_messages(id, &path, from..MAX_ORDINAL).await?;
         Ok(messages.into_iter().map(|(_, message)| message).collect())
     }
 
@@ -278,6 +279,7 @@ struct Outline {
     model: DbText,
     prompt_tokens: Option<i64>,
     completion_tokens: Option<i64>,
+    cached_tokens: Option<i64>,
     outcome: String,
 }
 
@@ -330,6 +332,7 @@ fn info_of(row: run::Model) -> Result<RunInfo, StoreError> {
         iterations: from_db("runs.iterations", row.iterations)?,
         prompt_tokens: from_db("runs.prompt_tokens", row.prompt_tokens)?,
         completion_tokens: from_db("runs.completion_tokens", row.completion_tokens)?,
+        cost: None,
     })
 }
 
@@ -347,6 +350,8 @@ fn call_info(n: u32, row: Outline) -> Result<CallInfo, StoreError> {
         model: row.model.0,
         prompt_tokens: tokens("model_calls.prompt_tokens", row.prompt_tokens)?,
         completion_tokens: tokens("model_calls.completion_tokens", row.completion_tokens)?,
+        cached_tokens: tokens("model_calls.cached_tokens", row.cached_tokens)?,
+        prefix: None,
         outcome: named("model_calls.outcome", row.outcome)?,
         after_seq: from_db("model_calls.after_seq", row.after_seq)?,
     })
@@ -383,6 +388,10 @@ pub(super) fn call_to_row(
         model: Set(call.model.into()),
         prompt_tokens: Set(call.usage.map(|usage| usage.prompt_tokens.into())),
         completion_tokens: Set(call.usage.map(|usage| usage.completion_tokens.into())),
+        cached_tokens: Set(call
+            .usage
+            .and_then(|usage| usage.cached_tokens)
+            .map(Into::into)),
         outcome: Set(name_of(&call.outcome)?),
         attempts: Set(call.attempts.into()),
         message_id: Set(call.message_id.map(|id| id.0)),

@@ -1,23 +1,19 @@
-//! The people, and how they sign in.
+//! The people, and how they sign in. What becomes of those who go stands in `removed_people`.
 
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sea_orm::sea_query::{Expr, OnConflict, Query};
+use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, Condition, ConnectionTrait, DbErr, EntityTrait,
-    PaginatorTrait as _, QueryFilter, QueryOrder, QuerySelect,
+    ActiveValue::Set, ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder,
+    QuerySelect,
 };
 use uuid::Uuid;
 
-use super::entities::{
-    api_token, consent_entry, consent_rule, identity, invitation, memory_fact, memory_forgotten,
-    memory_former, memory_summary, passkey, person_limit, power, recovery_code, session,
-    session_link, session_person, used_token, user, web_login,
-};
+use super::entities::{api_token, user, web_login};
 use super::invitations::take_back;
 use super::rows::user_from_row;
-use super::types::{Person, SecretHash, User};
+use super::types::{Person, User};
 use super::values::{db_time, name_of};
 use super::{Store, StoreError};
 use crate::protocol::ids::UserId;
@@ -243,230 +239,6 @@ impl Store {
         transaction.commit().await?;
         Ok(Changed::Done(User { role, ..user }))
     }
-
-    /// Takes from a person all that lets them in, and what is remembered of them. Their sessions
-    /// are the engine's to clear away; when the last is gone, the person is
-    /// ([`Store::forget_people`]).
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn remove_person(
-        &self,
-        id: UserId,
-        at: DateTime<Utc>,
-    ) -> Result<Changed, StoreError> {
-        let transaction = self.begin_write().await?;
-        let found = present().filter(user::Column::Id.eq(id.0));
-        let Some(row) = found.one(&transaction).await? else {
-            return Ok(Changed::Unknown);
-        };
-        let user = user_from_row(row)?;
-        if is_last_admin(&transaction, &user).await? {
-            return Ok(Changed::LastAdmin);
-        }
-        let of = id.0;
-        macro_rules! delete_theirs {
-            ($($table:ident),+ $(,)?) => {$(
-                $table::Entity::delete_many()
-                    .filter($table::Column::UserId.eq(of))
-                    .exec(&transaction)
-                    .await?;
-            )+};
-        }
-        delete_theirs!(
-            web_login,
-            api_token,
-            recovery_code,
-            passkey,
-            power,
-            person_limit,
-            identity,
-            invitation,
-            consent_rule,
-            consent_entry,
-            memory_fact,
-            memory_forgotten,
-            memory_former,
-            memory_summary,
-            session_person,
-            used_token,
-        );
-        take_back(&transaction, id).await?;
-        // Nobody reaches their sessions any more, before those are cleared away.
-        let theirs = || {
-            Query::select()
-                .column(session::Column::Id)
-                .from(session::Entity)
-                .and_where(session::Column::UserId.eq(of))
-                .take()
-        };
-        session_person::Entity::delete_many()
-            .filter(session_person::Column::SessionId.in_subquery(theirs()))
-            .exec(&transaction)
-            .await?;
-        session_link::Entity::delete_many()
-            .filter(session_link::Column::SessionId.in_subquery(theirs()))
-            .exec(&transaction)
-            .await?;
-        let row = user::ActiveModel {
-            id: Set(of),
-            name_key: Set(None),
-            password: Set(None),
-            removed_at: Set(Some(db_time(at))),
-            ..Default::default()
-        };
-        user::Entity::update(row).exec(&transaction).await?;
-        transaction.commit().await?;
-        Ok(Changed::Done(user))
-    }
-
-    /// Deletes the sessions of people who were removed, as of `at`: nobody has them back, not even
-    /// those that they had deleted later than that.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn delete_sessions_of_removed(&self, at: DateTime<Utc>) -> Result<(), StoreError> {
-        let removed: Vec<Uuid> = user::Entity::find()
-            .select_only()
-            .column(user::Column::Id)
-            .filter(user::Column::RemovedAt.is_not_null())
-            .into_tuple()
-            .all(&self.read)
-            .await?;
-        if removed.is_empty() {
-            return Ok(());
-        }
-        session::Entity::update_many()
-            .col_expr(session::Column::DeletedAt, Expr::value(db_time(at)))
-            .filter(session::Column::UserId.is_in(removed))
-            .filter(
-                Condition::any()
-                    .add(session::Column::DeletedAt.is_null())
-                    .add(session::Column::DeletedAt.gt(db_time(at))),
-            )
-            .exec(&self.write)
-            .await?;
-        Ok(())
-    }
-
-    /// The people who were removed and of whom no session is left.
-    ///
-    /// # Errors
-    /// As the store's other reads.
-    pub async fn left_behind(&self) -> Result<Vec<UserId>, StoreError> {
-        let with_sessions = Query::select()
-            .column(session::Column::UserId)
-            .from(session::Entity)
-            .to_owned();
-        let gone: Vec<Uuid> = user::Entity::find()
-            .select_only()
-            .column(user::Column::Id)
-            .filter(user::Column::RemovedAt.is_not_null())
-            .filter(user::Column::Id.not_in_subquery(with_sessions))
-            .into_tuple()
-            .all(&self.read)
-            .await?;
-        Ok(gone.into_iter().map(UserId).collect())
-    }
-
-    /// Forgets these for good: they were [`left_behind`](Self::left_behind), and begin no session
-    /// any more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn forget_people(&self, gone: &[UserId]) -> Result<(), StoreError> {
-        if !gone.is_empty() {
-            user::Entity::delete_many()
-                .filter(user::Column::Id.is_in(gone.iter().map(|id| id.0)))
-                .filter(user::Column::RemovedAt.is_not_null())
-                .exec(&self.write)
-                .await?;
-        }
-        Ok(())
-    }
-
-    /// Everybody of whom there may be files: who was removed, too, until they are forgotten.
-    ///
-    /// # Errors
-    /// As the store's other reads.
-    pub async fn holders_of_files(&self) -> Result<Vec<UserId>, StoreError> {
-        let ids: Vec<Uuid> = user::Entity::find()
-            .select_only()
-            .column(user::Column::Id)
-            .into_tuple()
-            .all(&self.read)
-            .await?;
-        Ok(ids.into_iter().map(UserId).collect())
-    }
-
-    /// Puts these codes in the place of a person's others.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn set_recovery_codes(
-        &self,
-        id: UserId,
-        codes: &[SecretHash],
-    ) -> Result<(), StoreError> {
-        let transaction = self.begin_write().await?;
-        recovery_code::Entity::delete_many()
-            .filter(recovery_code::Column::UserId.eq(id.0))
-            .exec(&transaction)
-            .await?;
-        let rows = codes.iter().map(|code| recovery_code::ActiveModel {
-            hash: Set(code.0.to_vec()),
-            user_id: Set(id.0),
-        });
-        recovery_code::Entity::insert_many(rows)
-            .exec_without_returning(&transaction)
-            .await?;
-        transaction.commit().await?;
-        Ok(())
-    }
-
-    /// How many a person has left.
-    ///
-    /// # Errors
-    /// As the store's other reads.
-    pub async fn recovery_codes(&self, id: UserId) -> Result<u64, StoreError> {
-        let codes = recovery_code::Entity::find().filter(recovery_code::Column::UserId.eq(id.0));
-        Ok(codes.count(&self.read).await?)
-    }
-
-    /// Uses a code up, and with it the password that was lost. Tells whether it was this person's.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn use_recovery_code(
-        &self,
-        id: UserId,
-        code: SecretHash,
-    ) -> Result<bool, StoreError> {
-        let hash = code.0.to_vec();
-        let found = recovery_code::Entity::find_by_id(hash.clone())
-            .filter(recovery_code::Column::UserId.eq(id.0));
-        // A wrong one costs as much time as one of an account that there is not.
-        if found.one(&self.read).await?.is_none() {
-            return Ok(false);
-        }
-        let transaction = self.begin_write().await?;
-        let used = recovery_code::Entity::delete_many()
-            .filter(recovery_code::Column::Hash.eq(hash))
-            .filter(recovery_code::Column::UserId.eq(id.0))
-            .exec(&transaction)
-            .await?;
-        if used.rows_affected == 0 {
-            return Ok(false);
-        }
-        let row = user::ActiveModel {
-            id: Set(id.0),
-            password: Set(None),
-            ..Default::default()
-        };
-        user::Entity::update(row).exec(&transaction).await?;
-        transaction.commit().await?;
-        Ok(true)
-    }
 }
 
 /// Those who were not removed.
@@ -512,7 +284,10 @@ pub(super) async fn name_is_taken(
     Ok(found.is_some_and(|row| Some(UserId(row.id)) != but_by))
 }
 
-async fn is_last_admin(db: &impl ConnectionTrait, user: &User) -> Result<bool, StoreError> {
+pub(super) async fn is_last_admin(
+    db: &impl ConnectionTrait,
+    user: &User,
+) -> Result<bool, StoreError> {
     if user.role != UserRole::Admin {
         return Ok(false);
     }

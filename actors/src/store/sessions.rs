@@ -99,6 +99,7 @@ impl Store {
             approvals: Vec::new(),
             run_first_seq: None,
             interruptions: 0,
+            held: false,
         })
     }
 
@@ -367,6 +368,7 @@ pub(super) fn session_row(
         archived: Set(false),
         ephemeral: Set(new.ephemeral),
         shared_at: Set(None),
+        held: Set(false),
         tags: Set("[]".to_owned()),
         model: Set(new.model.as_deref().map(Into::into)),
     })

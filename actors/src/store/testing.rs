@@ -203,6 +203,7 @@ pub(super) fn ended(run: &RunRow, state: RunState) -> Write {
         iterations: 2,
         prompt_tokens: 1_000,
         completion_tokens: 20,
+        cached_tokens: 0,
         leaked_calls: 0,
         at: at(9),
     }

@@ -8,9 +8,10 @@ use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, OnConflict, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, ExprTrait as _,
-    FromQueryResult, QueryFilter, QuerySelect, Select,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DerivePartialModel, EntityTrait,
+    ExprTrait as _, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select,
 };
+use uuid::Uuid;
 
 use super::entities::{run, session, used_token};
 use super::run_log::with_descendants;
@@ -63,6 +64,41 @@ impl Store {
             .filter(run::Column::StartedAt.lt(db_time(time.end)));
         let used = used_by(&moment, runs).await?;
         moment.commit().await?;
+        Ok(used)
+    }
+
+    /// What the runs of a session used that began since then, each with all runs under it.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn used_by_runs(
+        &self,
+        session: SessionId,
+        since: DateTime<Utc>,
+    ) -> Result<BTreeMap<RunId, Vec<Used>>, StoreError> {
+        let runs: Vec<RunUse> = run::Entity::find()
+            .filter(run::Column::SessionId.eq(session.0))
+            .filter(run::Column::StartedAt.gte(db_time(since)))
+            .order_by_asc(run::Column::StartedAt)
+            .order_by_asc(run::Column::Id)
+            .into_partial_model()
+            .all(&self.read)
+            .await?;
+        // A run begins after the one that started it.
+        let mut first: BTreeMap<Uuid, Uuid> = BTreeMap::new();
+        let mut used: BTreeMap<RunId, Vec<Used>> = BTreeMap::new();
+        for run in runs {
+            let parent = run.parent_run_id.and_then(|parent| first.get(&parent));
+            let own = parent.copied().unwrap_or(run.id);
+            first.insert(run.id, own);
+            used.entry(RunId(own)).or_default().push(Used {
+                backend: run.backend.0,
+                model: run.model.0,
+                prompt_tokens: from_db("runs.prompt_tokens", run.prompt_tokens)?,
+                completion_tokens: from_db("runs.completion_tokens", run.completion_tokens)?,
+                cached_tokens: from_db("runs.cached_tokens", run.cached_tokens)?,
+            });
+        }
         Ok(used)
     }
 
@@ -189,12 +225,25 @@ fn step_of(at: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
     step.map_err(|error| corrupt("used_tokens.began_at", error))
 }
 
+#[derive(Debug, DerivePartialModel)]
+#[sea_orm(entity = "run::Entity")]
+struct RunUse {
+    id: Uuid,
+    parent_run_id: Option<Uuid>,
+    backend: DbText,
+    model: DbText,
+    prompt_tokens: i64,
+    completion_tokens: i64,
+    cached_tokens: i64,
+}
+
 #[derive(Debug, FromQueryResult)]
 struct Row {
     backend: DbText,
     model: DbText,
     prompt_tokens: i64,
     completion_tokens: i64,
+    cached_tokens: i64,
 }
 
 async fn used_by(
@@ -209,6 +258,7 @@ async fn used_by(
         .column(run::Column::Model)
         .column_as(sum(run::Column::PromptTokens), "prompt_tokens")
         .column_as(sum(run::Column::CompletionTokens), "completion_tokens")
+        .column_as(sum(run::Column::CachedTokens), "cached_tokens")
         .group_by(run::Column::Backend)
         .group_by(run::Column::Model)
         .into_model::<Row>()
@@ -221,6 +271,7 @@ async fn used_by(
                 model: row.model.0,
                 prompt_tokens: from_db("runs.prompt_tokens", row.prompt_tokens)?,
                 completion_tokens: from_db("runs.completion_tokens", row.completion_tokens)?,
+                cached_tokens: from_db("runs.cached_tokens", row.cached_tokens)?,
             })
         })
         .collect()

@@ -20,6 +20,7 @@ fn used(model: &str, runs: u64) -> Used {
         model: model.to_owned(),
         prompt_tokens: 1_000 * runs,
         completion_tokens: 20 * runs,
+        cached_tokens: 0,
     }
 }
 

@@ -171,6 +171,7 @@ fn a_call_for_no_run_is_a_trace_by_itself() {
     let usage = Usage {
         prompt_tokens: 40,
         completion_tokens: 2,
+        cached_tokens: None,
     };
     begin(traces, &starter, None).done(FinishReason::Stop, Some(usage));
     let span = kept.only();
@@ -250,6 +251,7 @@ fn ended(run_id: RunId, state: RunState) -> Write {
         iterations: 1,
         prompt_tokens: 10,
         completion_tokens: 2,
+        cached_tokens: 0,
         leaked_calls: 0,
         at: Utc::now(),
     }

@@ -158,6 +158,7 @@ impl Backend for ScriptedBackend {
                 usage: Some(Usage {
                     prompt_tokens,
                     completion_tokens: 5,
+                    cached_tokens: None,
                 }),
             };
             whole.1 = tx.send(Ok(done)).await.is_ok();

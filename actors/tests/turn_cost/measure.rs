@@ -258,6 +258,7 @@ impl Filler {
                 iterations: 1,
                 prompt_tokens: 1_000,
                 completion_tokens: 100,
+                cached_tokens: 0,
                 leaked_calls: 0,
                 at: now,
             },

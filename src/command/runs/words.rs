@@ -73,6 +73,16 @@ pub(super) fn call(call: &CallInfo) -> String {
         (Some(read), Some(written)) => write!(words, ", {read} + {written} tokens"),
         _ => write!(words, ", tokens not counted"),
     };
+    if let Some(prefix) = &call.prefix
+        && let Some(piece) = &prefix.broken_by
+    {
+        let again = prefix.read_again_tokens;
+        let _ = write!(
+            words,
+            ", prefix broken by {}: {again} tokens read again",
+            name(piece)
+        );
+    }
     words
 }
 

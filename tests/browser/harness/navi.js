@@ -17,6 +17,9 @@ export function backendSettings(backend, address) {
       return { LLM_BACKEND: 'ollama', OLLAMA_HOST: address };
     case 'openai':
       return { LLM_BACKEND: 'openai', OPENAI_BASE_URL: `${address}/v1`, OPENAI_API_KEY: 'a-test-key' };
+    case 'none':
+      // Nothing answers there.
+      return { OLLAMA_HOST: 'http://127.0.0.1:9' };
     case 'starter':
       return { LLM_BACKEND: 'starter' };
     default:

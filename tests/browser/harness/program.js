@@ -6,6 +6,8 @@ import { createInterface } from 'node:readline';
 
 /** How long a test waits for anything. What takes longer hangs, on the slowest machine under load too. */
 export const LIMIT_MS = 60_000;
+/** Whether all variations are tried, and not one of each. */
+export const IS_LONG = process.env.NAVI_FAULT_ROUNDS === 'long';
 const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 

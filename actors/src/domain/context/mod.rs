@@ -313,6 +313,18 @@ pub fn window(model: &ModelInfo, asked: u32) -> u32 {
     model.context_window.map_or(asked, |most| most.min(asked))
 }
 
+/// A guess at the tokens of messages in a call with this window.
+#[must_use]
+pub fn messages_tokens(messages: &[Arc<Message>], window: u32) -> u32 {
+    let conversation = Conversation {
+        messages,
+        ..Conversation::default()
+    };
+    let assembled = assemble("", &conversation, result_limit(window), &[]);
+    let turns = assembled.turns.iter().map(|turn| estimate_tokens(turn));
+    turns.fold(0, u32::saturating_add)
+}
+
 /// The most bytes of one tool result that the model is sent: a quarter of its window, at four
 /// bytes a token. It depends on nothing else, so a result looks the same in every call.
 #[must_use]

@@ -6,6 +6,7 @@
 //! system message, the tools, a summary) are [`Part`]s, kept once a session. The code that built
 //! the request builds it again, and the request's [`seal`] tells whether it is the same.
 
+pub mod prefix;
 mod recipe;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::Prompt;
+use super::prefix::Head;
 use crate::domain::context::{CallOptions, CallSetup, Conversation};
 use crate::domain::files::FileViews;
 use crate::domain::history::ContextState;
@@ -165,6 +166,35 @@ impl Recipe {
         }
     }
 
+    /// What stood before the conversation itself. None for a question beside it, and where a part
+    /// is missing, or is not what the recipe takes it for.
+    #[must_use]
+    pub fn head(&self, parts: &BTreeMap<String, String>) -> Option<Head> {
+        let (framed, context) = match self {
+            Self::Conversation { framed, .. } => (framed, self.context(parts)?),
+            Self::Own { framed } => (framed, ContextState::default()),
+            Self::Question { .. } => return None,
+        };
+        let setup = framed.setup(parts)?;
+        Some(Head {
+            system: framed.system.clone(),
+            tools: framed.tools.clone(),
+            tokens: setup.parts(&Conversation::of(&context, &[])),
+            noted: !setup.notes.is_empty(),
+            options: setup.options,
+            context,
+        })
+    }
+
+    /// The last message of the session's conversation that it had.
+    #[must_use]
+    pub fn last(&self) -> Option<MessageId> {
+        match self {
+            Self::Conversation { last, .. } => *last,
+            Self::Own { .. } | Self::Question { .. } => None,
+        }
+    }
+
     /// Takes what was remembered of the user out of the parts: the request is made without it.
     pub fn leave_memory_out(&self, parts: &mut BTreeMap<String, String>) {
         let Self::Conversation { context: name, .. } = self else {
@@ -215,13 +245,17 @@ impl Framed {
         })
     }
 
-    fn request(&self, state: &ContextState, with: &Ingredients) -> Option<ChatRequest> {
-        let frame = CallSetup {
-            system: with.parts.get(&self.system)?.clone(),
-            tools: serde_json::from_str(with.parts.get(&self.tools)?).ok()?,
+    fn setup(&self, parts: &BTreeMap<String, String>) -> Option<CallSetup> {
+        Some(CallSetup {
+            system: parts.get(&self.system)?.clone(),
+            tools: serde_json::from_str(parts.get(&self.tools)?).ok()?,
             notes: self.notes.clone(),
             options: self.options.clone(),
-        };
+        })
+    }
+
+    fn request(&self, state: &ContextState, with: &Ingredients) -> Option<ChatRequest> {
+        let frame = self.setup(&with.parts)?;
         let messages = with.messages.iter().map(Arc::clone);
         let messages: Vec<_> = messages.map(|message| state.as_decided(message)).collect();
         let conversation = Conversation::of(state, &messages).with_files(&with.files);

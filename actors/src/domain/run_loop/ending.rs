@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::call_end::Unfinished;
 use super::{Cut, ModelReply, Phase, Record, RunEnd, RunLoop, RunSummary, ToolUse};
+use crate::domain::demands;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{MessageId, Origin};
@@ -26,13 +27,21 @@ impl RunLoop {
     }
 
     /// The run's time is up: what is under way is closed, and the model may say how things
-    /// stand. Where that was what it was about, the run ends.
+    /// stand. Where that was what it was about, the run ends; where a program demands something
+    /// else of the answer, it fails.
     pub fn on_time_up(&mut self, partial: Option<ModelReply>, now: DateTime<Utc>) -> Vec<Record> {
         let mut records = Vec::new();
         match &mut self.phase {
             Phase::Ended(_) => {}
-            Phase::Planning(_)
-            | Phase::Model(ToolUse::Offered | ToolUse::Demanded | ToolUse::Formed) => {
+            Phase::Model(ToolUse::Withheld) if self.demands.is_empty() => {
+                let mut reply = partial.unwrap_or_else(|| ModelReply::empty(MessageId::new()));
+                reply.calls.clear();
+                if reply.text.trim().is_empty() {
+                    LIMIT_TEXT.clone_into(&mut reply.text);
+                }
+                self.conclude(reply, RunEnd::Limited, now, &mut records);
+            }
+            Phase::Planning(_) | Phase::Model(_) => {
                 if let Some(partial) = partial {
                     records = self.keep_partial(partial, MessageState::Interrupted, now);
                 }
@@ -42,14 +51,9 @@ impl RunLoop {
                 open.close(Unfinished::TimeUp, self.origin, now, &mut records);
                 self.phase = Phase::Model(ToolUse::Withheld);
             }
-            Phase::Model(ToolUse::Withheld) => {
-                let mut reply = partial.unwrap_or_else(|| ModelReply::empty(MessageId::new()));
-                reply.calls.clear();
-                if reply.text.trim().is_empty() {
-                    LIMIT_TEXT.clone_into(&mut reply.text);
-                }
-                self.conclude(reply, RunEnd::Limited, now, &mut records);
-            }
+        }
+        if !self.is_over() && !self.demands.is_empty() {
+            self.fail(demands::out_of_time(), &mut records);
         }
         records
     }
@@ -69,7 +73,10 @@ impl RunLoop {
             Cut::Stopped => MessageState::Stopped,
             Cut::Interrupted { .. } => MessageState::Interrupted,
         };
-        let text = partial.as_ref().map(|partial| partial.text.clone());
+        let text = partial
+            .as_ref()
+            .filter(|_| !self.holds_text())
+            .map(|partial| partial.text.clone());
         let mut records = partial.map_or_else(Vec::new, |p| self.keep_partial(p, state, now));
         if let Phase::Tools(open) = &mut self.phase {
             let why = match cut {
@@ -140,6 +147,7 @@ impl RunLoop {
             iterations: self.iterations,
             prompt_tokens: self.prompt_tokens,
             completion_tokens: self.completion_tokens,
+            cached_tokens: self.cached_tokens,
             leaked_calls: self.leaked_calls,
         }));
         self.phase = Phase::Ended(end);
@@ -157,6 +165,7 @@ pub fn ended_unbegun(origin: Origin, error: Option<NaviError>) -> Vec<Record> {
         iterations: 0,
         prompt_tokens: 0,
         completion_tokens: 0,
+        cached_tokens: 0,
         leaked_calls: 0,
     };
     let event = (!origin.is_subagent()).then_some(Record::Event(event));

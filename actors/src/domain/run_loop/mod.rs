@@ -80,6 +80,8 @@ pub struct RunLoop {
     iterations: u32,
     prompt_tokens: u64,
     completion_tokens: u64,
+    #[serde(default)]
+    cached_tokens: u64,
     children_tokens: u64,
     leaked_calls: u32,
     /// The model said nothing, or nothing that ends a turn, and was asked once more.
@@ -141,6 +143,7 @@ impl RunLoop {
             iterations: 0,
             prompt_tokens: 0,
             completion_tokens: 0,
+            cached_tokens: 0,
             children_tokens: 0,
             leaked_calls: 0,
             asked_again: false,
@@ -244,8 +247,7 @@ impl RunLoop {
     /// What a question beside the conversation cost: it counts, and is no part of the context.
     pub fn on_aside(&mut self, usage: Option<Usage>) {
         if let Some(usage) = usage {
-            self.prompt_tokens += u64::from(usage.prompt_tokens);
-            self.completion_tokens += u64::from(usage.completion_tokens);
+            self.add(usage);
         }
     }
 
@@ -479,6 +481,8 @@ impl RunLoop {
     fn offer(&self) -> ToolUse {
         if self.iterations < self.max_iterations && self.tokens_left() > 0 {
             ToolUse::Offered
+        } else if self.demands.form.is_some() && self.demands.calls.is_empty() {
+            ToolUse::Formed
         } else {
             ToolUse::Withheld
         }

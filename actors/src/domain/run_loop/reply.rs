@@ -8,6 +8,7 @@ use super::unfinished::is_unfinished;
 use super::{CallBook, CallPlan, ModelReply, Phase, PlannedCall, Record, RunEnd, RunLoop, ToolUse};
 use crate::domain::demands::Missed;
 use crate::domain::leaked_calls;
+use crate::protocol::chat::Usage;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId};
@@ -68,7 +69,7 @@ impl RunLoop {
     #[must_use]
     pub fn holds_text(&self) -> bool {
         match self.phase {
-            Phase::Model(ToolUse::Offered) => !self.demands.is_empty(),
+            Phase::Model(ToolUse::Offered | ToolUse::Withheld) => !self.demands.is_empty(),
             Phase::Model(tools) => tools == ToolUse::Demanded,
             Phase::Planning(_) | Phase::Tools(_) | Phase::Ended(_) => false,
         }
@@ -86,7 +87,7 @@ impl RunLoop {
 
     /// What a reply without calls misses of what the program demands.
     fn missed(&self, reply: &ModelReply, book: &impl CallBook) -> Option<Missed> {
-        if self.phase == Phase::Model(ToolUse::Withheld) || !reply.calls.is_empty() {
+        if !reply.calls.is_empty() {
             return None;
         }
         if !self.demands.calls.is_empty() {
@@ -110,7 +111,7 @@ impl RunLoop {
             Missed::Call => ToolUse::Demanded,
             Missed::Form(_) => ToolUse::Formed,
         };
-        if tools == next {
+        if tools == next || tools == ToolUse::Withheld {
             self.fail(self.demands.failure(missed), &mut records);
             return records;
         }
@@ -141,7 +142,7 @@ impl RunLoop {
         if !std::mem::replace(&mut self.asked_again, true) {
             return records;
         }
-        if tools == ToolUse::Withheld {
+        if tools == ToolUse::Withheld && self.demands.is_empty() {
             let mut reply = ModelReply::empty(MessageId::new());
             LIMIT_TEXT.clone_into(&mut reply.text);
             self.conclude(reply, RunEnd::Limited, now, &mut records);
@@ -226,23 +227,32 @@ impl RunLoop {
         self.phase = Phase::Tools(OpenCalls::of(message_id, planned));
     }
 
+    pub(super) fn add(&mut self, usage: Usage) {
+        self.prompt_tokens += u64::from(usage.prompt_tokens);
+        self.completion_tokens += u64::from(usage.completion_tokens);
+        self.cached_tokens += u64::from(usage.cached_tokens.unwrap_or(0));
+    }
+
     pub(super) fn count(&mut self, reply: &ModelReply) -> Vec<Record> {
         let Some(usage) = reply.usage else {
             return Vec::new();
         };
-        self.prompt_tokens += u64::from(usage.prompt_tokens);
-        self.completion_tokens += u64::from(usage.completion_tokens);
+        self.add(usage);
         self.context_tokens = usage.prompt_tokens.saturating_add(usage.completion_tokens);
         vec![Record::ContextTokens(self.context_tokens)]
     }
 
     pub(super) fn keep_partial(
         &mut self,
-        partial: ModelReply,
+        mut partial: ModelReply,
         state: MessageState,
         now: DateTime<Utc>,
     ) -> Vec<Record> {
         let mut records = self.count(&partial);
+        if self.holds_text() {
+            // Nobody was told of it: it may be anything but what is demanded.
+            partial.text.clear();
+        }
         if !partial.text.is_empty() || !partial.thinking.is_empty() {
             // Calls that were cut off with it never began: they are not part of the history.
             records.push(Record::Message(partial.into_message(

@@ -254,6 +254,8 @@ pub struct RunSummary {
     pub iterations: u32,
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
+    /// Of the prompts, what servers said that they had read before.
+    pub cached_tokens: u64,
     /// Tool calls that the model wrote as text and that were taken as calls.
     pub leaked_calls: u32,
 }

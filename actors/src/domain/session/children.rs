@@ -140,6 +140,7 @@ impl Session {
             iterations: 0,
             prompt_tokens: 0,
             completion_tokens: 0,
+            cached_tokens: 0,
             leaked_calls: 0,
             at: now,
         };

@@ -69,6 +69,9 @@ pub struct Policy {
     pub window: u32,
 }
 
+/// The code of the notice that a stop holds back what waits, though the run ended by itself.
+pub const QUEUE_HELD: &str = "queue_held";
+
 /// Parts of requests that are in the store, by their SHA-256: those of the calls that began on
 /// this day, up to [`PARTS_KNOWN_FOR`].
 #[derive(Debug, Default)]
@@ -90,8 +93,6 @@ pub struct Session {
     /// Who waits for the end of the foreground run.
     plain: Vec<ReplyTo>,
     closing: Option<Closing>,
-    /// A stop held back what waits.
-    is_held: bool,
     /// The window of the model that the last run used, in tokens.
     window: Option<u32>,
     /// The summary that is under way.
@@ -112,7 +113,6 @@ impl Session {
         let session = Self {
             id,
             policy,
-            is_held: state.is_held(),
             ahead: state.clone(),
             answers: Answers::default(),
             awaiting: HashMap::new(),
@@ -194,9 +194,9 @@ impl Session {
             Command::Stop { hold } => self.stop(hold, to),
             Command::StopChild(run_id) => self.stop_child(run_id, to),
             Command::Continue => {
-                let run_id = match self.release_queue(now) {
-                    Some(run_id) => run_id,
-                    None => self.go_on(Vec::new(), now)?,
+                let run_id = match self.go_on(Vec::new(), now) {
+                    Ok(run_id) => run_id,
+                    Err(refused) => self.release_queue(now).ok_or(refused)?,
                 };
                 self.bring_back();
                 self.reply(to, Reply::Continued(run_id));

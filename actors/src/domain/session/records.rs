@@ -266,6 +266,7 @@ pub(super) fn ended(run_id: RunId, summary: &RunSummary, at: DateTime<Utc>) -> W
         iterations: summary.iterations,
         prompt_tokens: summary.prompt_tokens,
         completion_tokens: summary.completion_tokens,
+        cached_tokens: summary.cached_tokens,
         leaked_calls: summary.leaked_calls,
         at,
     }

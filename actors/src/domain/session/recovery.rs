@@ -84,9 +84,11 @@ impl Session {
     ) -> Transition {
         if let Some(found) = found {
             let run_id = found.run.run_id;
-            self.take_in_approvals(run_id, found.waits.is_some(), now);
+            // One that somebody stopped does not go on.
+            let waits = found.waits.filter(|_| !self.ahead.held);
+            self.take_in_approvals(run_id, waits.is_some(), now);
             self.close_lost_children(now);
-            match found.waits {
+            match waits {
                 Some((run_loop, first_seq)) => self.wait_on(&found.run, run_loop, first_seq, now),
                 None => {
                     let end = RunEnd::Interrupted {
@@ -105,7 +107,7 @@ impl Session {
 
     /// Goes on from the run that was cut off, where that is wished and nothing is unclear.
     fn resume_by_itself(&mut self, now: DateTime<Utc>) {
-        if !self.policy.resumes || !self.ahead.unknown_calls().is_empty() {
+        if !self.policy.resumes || self.ahead.held || !self.ahead.unknown_calls().is_empty() {
             return;
         }
         let notice = Event::Notice {

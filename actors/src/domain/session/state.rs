@@ -83,6 +83,8 @@ pub struct State {
     /// The newest plan.
     pub plan: Option<Plan>,
     pub queue: VecDeque<QueuedMessage>,
+    /// A stop holds it back until the next run begins, whatever ends the one that was stopped.
+    pub held: bool,
     pub todo: Vec<TodoItem>,
     pub scratchpad: Scratchpad,
     pub last_run: Option<LastRun>,
@@ -156,6 +158,7 @@ impl State {
             branch_id: loaded.branch_id,
             plan: loaded.plan,
             queue: loaded.queue.into(),
+            held: loaded.held,
             todo: loaded.todo,
             scratchpad: loaded.scratchpad,
             last_run: loaded.last_run.map(|run| LastRun {
@@ -234,11 +237,10 @@ impl State {
             .map_or(&WHOLE, |branch| &branch.context)
     }
 
-    /// Whether a stop held back what waits: otherwise its end would have begun it.
+    /// Whether a stop holds back something that waits.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        let last = self.last_run.as_ref().map(|run| run.state);
-        last == Some(RunState::Stopped) && !self.queue.is_empty()
+        self.held && !self.queue.is_empty()
     }
 
     /// Whether there is something to go on from: the last run has more to do, and is what is shown.
@@ -421,6 +423,7 @@ impl State {
             Write::Title(title) => self.summary.title.clone_from(title),
             Write::Pinned(pinned) => self.summary.pinned = *pinned,
             Write::Archived(archived) => self.summary.archived = *archived,
+            Write::Held(held) => self.held = *held,
             Write::Tags(tags) => self.summary.tags.clone_from(tags),
             Write::Profile(profile) => self.summary.profile_id.clone_from(profile),
             Write::Model(model) => self.summary.model.clone_from(model),

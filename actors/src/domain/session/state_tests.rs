@@ -71,6 +71,7 @@ fn a_child_leaves_the_foreground_alone() {
         iterations: 1,
         prompt_tokens: 0,
         completion_tokens: 0,
+        cached_tokens: 0,
         leaked_calls: 0,
         at: DateTime::UNIX_EPOCH,
     });

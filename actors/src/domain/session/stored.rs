@@ -118,6 +118,8 @@ pub struct LoadedSession {
     pub mode: Option<ConsentMode>,
     /// When the session first read text from outside.
     pub tainted_at: Option<DateTime<Utc>>,
+    /// A stop holds back what waits.
+    pub held: bool,
     /// What nobody has answered yet, oldest first.
     pub approvals: Vec<Asking>,
     /// Where `approvals` has any: the first event of the newest run.

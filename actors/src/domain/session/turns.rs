@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::Session;
 use super::change::Closed;
 use super::records::ended;
 use super::transition::{Effect, Launch, PlainAnswer, Refused, Reply, ReplyTo, StartPoint};
 use super::write::{RunRow, Write};
+use super::{QUEUE_HELD, Session};
 use crate::domain::model_choice::RunConfig;
 use crate::domain::planning::ToolSteps;
 use crate::domain::recovery::{self, DeadRun, UnfinishedPart};
@@ -67,7 +67,7 @@ impl Session {
         } = new;
         // What it would summarise, the new run looks at itself.
         self.drop_summary();
-        self.is_held = false;
+        self.hold(false);
         // Nobody sees an ephemeral session: nobody could answer, and a plan would be for nobody.
         let ephemeral = self.ahead.summary.ephemeral;
         let (plans, consent) = match consent {
@@ -115,8 +115,10 @@ impl Session {
             let answer = answer.map(Reply::Plain).map_err(Refused::Error);
             self.out.then.push(Effect::Reply(to, answer));
         }
-        // One that ended otherwise was not held to its end.
-        self.is_held &= matches!(summary.end, RunEnd::Stopped);
+        if self.ahead.is_held() && summary.end != RunEnd::Stopped {
+            // It ended by itself as it was stopped, and looks so: what waits is not begun even so.
+            self.tell(None, Event::notice(QUEUE_HELD, PhraseCode::QueueHeld));
+        }
         self.out.then.push(Effect::Release(run_id));
         self.after_turn(run_id, &summary.end);
         self.write(ended(run_id, summary, now));
@@ -129,7 +131,7 @@ impl Session {
             self.leave_when_done(now);
             return;
         }
-        if self.ahead.running().is_some() || self.is_held {
+        if self.ahead.running().is_some() || self.ahead.held {
             return;
         }
         let Some(queued) = self.ahead.queue.front().cloned() else {
@@ -185,17 +187,27 @@ impl Session {
         if !(self.is_idle() && self.ahead.is_held()) {
             return None;
         }
-        self.is_held = false;
+        self.hold(false);
         self.next(now);
         self.running_id()
     }
 
+    /// Cancels the run that goes. With `hold`, nothing begins by itself from here on: not even where
+    /// the run comes to its end before it is cut off, or its process does.
     pub(super) fn stop(&mut self, hold: bool, to: ReplyTo) {
         let run_id = self.running_id();
-        self.is_held |= hold && run_id.is_some();
+        if hold && run_id.is_some() {
+            self.hold(true);
+        }
         self.out.now.extend(run_id.map(Effect::Cancel));
         let found = Reply::Found(run_id.is_some());
         self.out.now.push(Effect::Reply(to, Ok(found)));
+    }
+
+    fn hold(&mut self, held: bool) {
+        if self.ahead.held != held {
+            self.write(Write::Held(held));
+        }
     }
 
     /// The foreground run's actor died.

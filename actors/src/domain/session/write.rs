@@ -44,6 +44,7 @@ pub enum Write {
         iterations: u32,
         prompt_tokens: u64,
         completion_tokens: u64,
+        cached_tokens: u64,
         /// Calls that the model wrote as text and that were taken as calls all the same.
         leaked_calls: u32,
         at: DateTime<Utc>,
@@ -60,6 +61,8 @@ pub enum Write {
     Title(String),
     Pinned(bool),
     Archived(bool),
+    /// Whether a stop holds back what waits, until the next run begins.
+    Held(bool),
     Tags(Vec<String>),
     Profile(String),
     ContextTokens(u32),

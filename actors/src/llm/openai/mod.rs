@@ -3,6 +3,7 @@
 mod address;
 mod calls;
 mod found;
+mod look;
 mod models;
 mod request;
 mod stream;
@@ -34,6 +35,7 @@ use super::wire::Body;
 use super::{Backend, ChatStream, LlmError, Probe};
 
 pub use self::found::FoundOpenAi;
+pub use self::look::{ServerThere, look};
 
 const MODELS_TIMEOUT: Duration = Duration::from_secs(4);
 

@@ -73,7 +73,11 @@ impl OpenAiDecoder {
         }
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             let count = |key: &str| count_of(usage.get(key));
-            self.usage = usage_of(count("prompt_tokens"), count("completion_tokens"));
+            let counted = usage_of(count("prompt_tokens"), count("completion_tokens"));
+            self.usage = counted.map(|counted| Usage {
+                cached_tokens: cached_of(chunk, usage),
+                ..counted
+            });
         }
         let choices = chunk.get("choices").and_then(Value::as_array);
         for choice in choices
@@ -208,6 +212,12 @@ fn content_part(part: &Value, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         }
     }
     Ok(())
+}
+
+/// How much of the prompt was read before: as OpenAI says it, or older builds of llama.cpp.
+fn cached_of(chunk: &Value, usage: &Value) -> Option<u32> {
+    let told = usage.pointer("/prompt_tokens_details/cached_tokens");
+    count_of(told.or_else(|| chunk.pointer("/timings/cache_n")))
 }
 
 /// Only one answer was asked for.

@@ -39,7 +39,7 @@ pub(super) struct ChatModel {
     decoder: Decoder,
     tokenizer: Arc<Tokenizer>,
     template: ChatTemplate,
-    /// Made for the first request that offers tools.
+    /// Made for the first request that offers tools or demands a form.
     grammars: Option<GrammarMaker>,
     repeat_penalty: f32,
 }
@@ -129,6 +129,7 @@ impl ChatModel {
         let usage = Usage {
             prompt_tokens: u32::try_from(prompt_tokens).unwrap_or(u32::MAX),
             completion_tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
+            cached_tokens: None,
         };
         emit(ChatDelta::Done {
             finish,
@@ -161,17 +162,17 @@ impl ChatModel {
     }
 
     fn begin_answer(&mut self, request: &ChatRequest, seed: u64) -> Result<Generation, ModelError> {
-        let grammar = if request.tools.is_empty() {
+        let tools = if request.tools.is_empty() {
             None
         } else {
-            let maker = match self.grammars.take() {
-                Some(maker) => maker,
-                None => GrammarMaker::new(Arc::clone(&self.tokenizer), self.decoder.vocabulary())?,
-            };
-            let grammar = maker.for_tools(&request.tools);
-            self.grammars = Some(maker);
+            let grammar = self.grammars()?.for_tools(&request.tools)?;
             let names = request.tools.iter().map(|tool| tool.name.as_str());
-            Some((grammar?, ReplyParser::new(names)))
+            Some((grammar, ReplyParser::new(names)))
+        };
+        let form = match &request.form {
+            // With tools a reply may be a call.
+            Some(form) if tools.is_none() => self.grammars()?.for_answer(form)?,
+            _ => None,
         };
         let sampling = Sampling {
             temperature: request.temperature,
@@ -179,14 +180,28 @@ impl ChatModel {
         };
         let mut special = self.tokenizer.special().iter();
         let mark = special.find(|token| token.text == TAUGHT_CALL_BEGINS);
+        let mut sampler = Sampler::new(sampling, seed);
+        if form.is_some() {
+            // JSON repeats its quotes and braces by nature.
+            sampler.allow_repeats();
+        }
         Ok(Generation {
-            sampler: Sampler::new(sampling, seed),
+            sampler,
             detokenizer: Detokenizer::default(),
-            tools: grammar,
+            tools,
+            form,
             mark: mark.map(|token| token.id),
             text: String::new(),
             tokens: 0,
         })
+    }
+
+    fn grammars(&mut self) -> Result<&GrammarMaker, ModelError> {
+        let maker = match self.grammars.take() {
+            Some(maker) => maker,
+            None => GrammarMaker::new(Arc::clone(&self.tokenizer), self.decoder.vocabulary())?,
+        };
+        Ok(self.grammars.insert(maker))
     }
 }
 
@@ -209,6 +224,8 @@ struct Generation {
     detokenizer: Detokenizer,
     /// With tools: what holds a call to them, and what reads the reply.
     tools: Option<(ReplyGrammar, ReplyParser)>,
+    /// What holds an answer to the form that is demanded of it.
+    form: Option<ReplyGrammar>,
     /// The token that a model may have been taught to begin a call with.
     mark: Option<u32>,
     /// Text that the user has not been sent yet.
@@ -218,7 +235,8 @@ struct Generation {
 
 impl Generation {
     /// Chooses the next token and adds those that must follow; none where the model ends its
-    /// answer. Text is free, as the model was taught to write it; a call is held to the tools.
+    /// answer. Text is free, as the model was taught to write it, unless a form is demanded of it; a
+    /// call is held to the tools.
     fn choose(
         &mut self,
         logits: &mut [f32],
@@ -228,8 +246,9 @@ impl Generation {
         let calling = self
             .tools
             .as_mut()
-            .filter(|(_, reply)| reply.call().is_some());
-        let Some((grammar, _)) = calling else {
+            .filter(|(_, reply)| reply.call().is_some())
+            .map(|(grammar, _)| grammar);
+        let Some(grammar) = calling.or(self.form.as_mut()) else {
             let id = self.sampler.choose(logits, None).ok_or_else(nothing)?;
             if tokenizer.is_stop(id) {
                 return Ok(None);
@@ -244,6 +263,10 @@ impl Generation {
             .sampler
             .choose(logits, Some(&|id| mask.is_allowed(id)))
             .ok_or_else(nothing)?;
+        if tokenizer.is_stop(id) {
+            // The grammar lets it: what was written may be all.
+            return Ok(None);
+        }
         grammar.accept(id)?;
         let mut next = vec![id];
         next.extend(grammar.forced());
@@ -306,11 +329,12 @@ impl Generation {
         (!self.text.is_empty()).then(|| std::mem::take(&mut self.text))
     }
 
-    /// Whether a call is whole: it ends the answer, and its result begins the next.
+    /// Whether a call is whole: it ends the answer, and its result begins the next. Or an answer that
+    /// has its form.
     fn is_complete(&self) -> bool {
-        self.tools
-            .as_ref()
-            .is_some_and(|(grammar, reply)| reply.call().is_some() && grammar.is_complete())
+        let mut called = self.tools.iter();
+        called.any(|(grammar, reply)| reply.call().is_some() && grammar.is_complete())
+            || self.form.as_ref().is_some_and(ReplyGrammar::is_complete)
     }
 
     /// What is left to send when the model has ended.

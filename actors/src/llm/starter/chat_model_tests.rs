@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::llm::starter::tiny_model::{IM_END, TinyModel, WINDOW};
-use crate::protocol::chat::{ChatMessage, RequestedCall};
+use crate::protocol::chat::{AnswerSchema, ChatMessage, ReplyForm, RequestedCall};
 use crate::protocol::offered::OfferedTools;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -298,4 +298,64 @@ fn a_model_whose_file_has_no_fitting_template_still_chats() {
     tiny.write(&path);
     let mut model = ChatModel::load(&path).unwrap();
     assert!(answer(&mut model, &request("Hi"), 1).len() > 1);
+}
+
+/// What comes of a demanded form, whatever the model would rather say, and whether it is whole.
+fn formed(form: ReplyForm, seed: u64) -> (String, FinishReason) {
+    let mut asked = request("Which room?");
+    asked.temperature = 1.5;
+    asked.max_output_tokens = Some(200);
+    asked.form = Some(form);
+    let mut text = String::new();
+    for delta in answer(&mut model(), &asked, seed) {
+        match delta {
+            ChatDelta::Text(more) => text.push_str(&more),
+            ChatDelta::Done { finish, .. } => return (text, finish),
+            _ => {}
+        }
+    }
+    (text, FinishReason::Other)
+}
+
+fn of_schema(schema: serde_json::Value) -> ReplyForm {
+    ReplyForm::Schema(AnswerSchema {
+        name: "room".to_owned(),
+        schema,
+        strict: None,
+    })
+}
+
+#[test]
+fn an_answer_has_the_form_that_is_demanded_whatever_the_model_would_say() {
+    let room = json!({
+        "type": "object",
+        "properties": {
+            "on": {"type": "boolean"},
+            "rooms": {"type": "array", "items": {"$ref": "#/$defs/room"}, "maxItems": 2},
+        },
+        "required": ["on", "rooms"],
+        "additionalProperties": false,
+        "$defs": {"room": {"enum": ["hall", "attic"]}},
+    });
+    for seed in 0..3 {
+        let (text, finish) = formed(of_schema(room.clone()), seed);
+        assert_eq!(finish, FinishReason::Stop);
+        let said: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(said["on"].is_boolean(), "{text}");
+        let rooms = said["rooms"].as_array().unwrap();
+        assert!(rooms.len() <= 2 && rooms.iter().all(|it| it == "hall" || it == "attic"));
+    }
+    let (text, finish) = formed(of_schema(json!({"enum": [7, "seven"]})), 1);
+    assert!(text == "7" || text == "\"seven\"", "{text}");
+    assert_eq!(finish, FinishReason::Stop);
+    let (text, _) = formed(ReplyForm::Json, 1);
+    assert!(text.starts_with('{'), "{text}");
+}
+
+#[test]
+fn a_form_that_no_grammar_can_say_is_json_at_least() {
+    let nowhere = json!({"type": "object", "properties": {"on": {"$ref": "#/nowhere"}}});
+    let (text, _) = formed(of_schema(nowhere), 1);
+    let begins = |it: char| "{[\"-tfn".contains(it) || it.is_ascii_digit();
+    assert!(text.starts_with(begins), "{text}");
 }

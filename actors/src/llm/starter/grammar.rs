@@ -1,4 +1,4 @@
-//! Holds a call to the tools' schemas: says which tokens may come next, and which must.
+//! Holds a call to the tools' schemas, and an answer to its form: says which tokens may come next, and which must.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,10 +6,12 @@ use std::sync::Arc;
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{SimpleVob, TokEnv, TokRxInfo, TokTrie, TokenizerEnv};
 use llguidance::{Matcher, ParserFactory};
+use serde_json::Value;
 
 use super::error::ModelError;
 use super::tokenizer::Tokenizer;
-use super::tool_schema::call_schema;
+use super::tool_schema::{answer_schema, any_answer, call_schema};
+use crate::protocol::chat::ReplyForm;
 use crate::protocol::tool::ToolSpec;
 
 /// What grammars of one model share. Costs some tenths of a second to make.
@@ -60,8 +62,25 @@ impl GrammarMaker {
         self.compile(tools, &loose)
     }
 
+    /// The grammar of an answer of this form; none where it is no JSON text. One whose schema is
+    /// beyond what grammars can say is any JSON; the run checks it anyway.
+    pub(super) fn for_answer(&self, form: &ReplyForm) -> Result<Option<ReplyGrammar>, ModelError> {
+        let Some(schema) = answer_schema(form) else {
+            return Ok(None);
+        };
+        let grammar = self.of_schema(schema).or_else(|error| {
+            tracing::warn!(%error, "a demanded form that no grammar can hold the model to");
+            self.of_schema(any_answer())
+        });
+        grammar.map(Some)
+    }
+
     fn compile(&self, tools: &[ToolSpec], loose: &[&str]) -> Result<ReplyGrammar, ModelError> {
-        let grammar = TopLevelGrammar::from_json_schema(call_schema(tools, loose));
+        self.of_schema(call_schema(tools, loose))
+    }
+
+    fn of_schema(&self, schema: Value) -> Result<ReplyGrammar, ModelError> {
+        let grammar = TopLevelGrammar::from_json_schema(schema);
         let parser = self.factory.create_parser(grammar).map_err(grammar_error)?;
         Ok(ReplyGrammar {
             matcher: Matcher::new(Ok(parser)),

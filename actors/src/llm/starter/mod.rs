@@ -5,7 +5,7 @@
 //! `ChatModel` lays it out as a prompt (`prompt`, `template`, `tokenizer`), reads what its cache
 //! does not hold yet (`decoder`, `cache`), and chooses token by token (`sampler`). Where tools are
 //! offered a reply is text until it begins a call (`reply`), and from there on is held to the
-//! tools' schemas (`grammar`, `tool_schema`). Files come from
+//! tools' schemas (`grammar`, `tool_schema`); where a form is demanded, all of it is held to that. Files come from
 //! `fetch` and are read with distrust (`gguf`, `architecture`, `weights`). How many threads
 //! compute is for `main` to say, through the crate `navi-threads`.
 

@@ -1,4 +1,5 @@
-//! What the model is told of its tools, and the JSON schema that a call must meet.
+//! What the model is told of its tools, and the JSON schemas that a call and an answer of a demanded
+//! form must meet.
 //!
 //! The tools are listed as Hermes lists them, which many small models were taught. How to call one,
 //! and when, is said in words of our own: Qwen2.5-Coder has the token `<tool_call>` in its
@@ -7,6 +8,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::protocol::chat::ReplyForm;
 use crate::protocol::tool::ToolSpec;
 
 /// What a call begins with. Everything before it is text for the user.
@@ -73,23 +75,47 @@ pub(super) fn call_schema(tools: &[ToolSpec], loose: &[&str]) -> Value {
     let mut calls = Vec::with_capacity(tools.len());
     for tool in tools {
         let parameters = if loose.contains(&tool.name.as_str()) {
-            json!({"type": "object"})
+            any_object().into()
         } else {
             hoisted(tool, &mut definitions)
         };
         calls.push(call_of(&tool.name, &parameters));
     }
-    json!({
-        "anyOf": calls,
-        "$defs": definitions,
-        "x-guidance": {
-            "item_separator": ITEM_SEPARATOR,
-            "key_separator": KEY_SEPARATOR,
-            "whitespace_flexible": false,
-            "coerce_one_of": true,
-            "lenient": true,
-        },
-    })
+    let mut schema = Map::new();
+    schema.insert("anyOf".to_owned(), calls.into());
+    schema.insert("$defs".to_owned(), definitions.into());
+    guided(schema)
+}
+
+/// The schema of an answer that has this form; none where the form is no JSON text.
+pub(super) fn answer_schema(form: &ReplyForm) -> Option<Value> {
+    let schema = match form {
+        ReplyForm::Call => return None,
+        ReplyForm::Json => any_object(),
+        ReplyForm::Schema(wanted) => wanted.schema.as_object().cloned().unwrap_or_default(),
+    };
+    Some(guided(schema))
+}
+
+/// What an answer is held to whose own schema no grammar can say.
+pub(super) fn any_answer() -> Value {
+    guided(Map::new())
+}
+
+fn any_object() -> Map<String, Value> {
+    Map::from_iter([("type".to_owned(), "object".into())])
+}
+
+fn guided(mut schema: Map<String, Value>) -> Value {
+    let guidance = json!({
+        "item_separator": ITEM_SEPARATOR,
+        "key_separator": KEY_SEPARATOR,
+        "whitespace_flexible": false,
+        "coerce_one_of": true,
+        "lenient": true,
+    });
+    schema.insert("x-guidance".to_owned(), guidance);
+    schema.into()
 }
 
 /// A call as the grammar lets the model write it.
@@ -127,7 +153,7 @@ fn hoisted(tool: &ToolSpec, definitions: &mut Map<String, Value>) -> Value {
         .chain("__".chars())
         .collect();
     let Some(object) = schema.as_object_mut() else {
-        return json!({"type": "object"});
+        return any_object().into();
     };
     let own: Vec<(String, Value)> = ["$defs", "definitions"]
         .iter()

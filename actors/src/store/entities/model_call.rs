@@ -20,6 +20,7 @@ pub struct Model {
     pub model: DbText,
     pub prompt_tokens: Option<i64>,
     pub completion_tokens: Option<i64>,
+    pub cached_tokens: Option<i64>,
     pub outcome: String,
     pub attempts: i64,
     pub message_id: Option<Uuid>,

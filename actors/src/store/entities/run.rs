@@ -21,6 +21,7 @@ pub struct Model {
     pub iterations: i64,
     pub prompt_tokens: i64,
     pub completion_tokens: i64,
+    pub cached_tokens: i64,
     pub started_at: DateTimeUtc,
     pub ended_at: Option<DateTimeUtc>,
     pub leaked_calls: i64,

@@ -33,6 +33,7 @@ pub struct Model {
     pub model: Option<DbText>,
     pub ephemeral: bool,
     pub shared_at: Option<DateTimeUtc>,
+    pub held: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

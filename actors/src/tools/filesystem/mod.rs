@@ -12,6 +12,7 @@ mod search_content;
 mod text;
 mod write;
 
+pub(crate) use self::changes::changes_of_file;
 pub use self::changes::{ChangeError, changes, changes_dir, undo};
 
 use std::sync::Arc;

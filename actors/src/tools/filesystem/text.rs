@@ -128,6 +128,12 @@ pub(super) fn proposed(before: &[u8], after: &[u8]) -> String {
     unified(&before, &after)
 }
 
+/// The whole difference between two texts; none where one is no text, or there is none.
+pub(super) fn whole_difference(before: &[u8], after: &[u8]) -> Option<String> {
+    let diff = unified(&text_of(before)?, &text_of(after)?);
+    Some(diff).filter(|diff| !diff.is_empty())
+}
+
 fn unified(before: &str, after: &str) -> String {
     let diff = TextDiff::configure()
         .timeout(DIFF_TIME)

@@ -290,7 +290,7 @@ struct Around {
     /// Navi's own program, which keeps servers' programs; none where nothing keeps them.
     keeper: Option<PathBuf>,
     /// What no server's words may repeat.
-    secrets: Vec<String>,
+    secrets: Mutex<Vec<String>>,
 }
 
 /// Has the programs of servers started by `keeper`'s
@@ -299,7 +299,15 @@ struct Around {
 /// them, or have read them in a file.
 pub fn set_up(keeper: Option<PathBuf>, secrets: Vec<String>) {
     // The first word holds: there is one service in a process.
+    let secrets = Mutex::new(secrets);
     let _ = AROUND.set(Around { keeper, secrets });
+}
+
+/// Has these hidden from now on, in place of those of before.
+pub fn hide(secrets: Vec<String>) {
+    if let Some(around) = AROUND.get() {
+        *around.secrets.lock() = secrets;
+    }
 }
 
 /// A server's program on this machine. Goes with everything that it started when this is dropped.
@@ -372,8 +380,9 @@ impl Program {
     /// characters and without secrets. Empty where it wrote nothing.
     fn said(&self) -> String {
         let said = self.said.lock();
-        let ours = AROUND.get().into_iter().flat_map(|around| &around.secrets);
-        shown(&said, self.secrets.iter().chain(ours).map(String::as_str))
+        let ours = AROUND.get().map(|around| around.secrets.lock().clone());
+        let all = self.secrets.iter().chain(ours.iter().flatten());
+        shown(&said, all.map(String::as_str))
     }
 }
 

@@ -15,11 +15,14 @@ use crate::tools::output::shown;
 use crate::tools::trust::{open_regular, read_all};
 use crate::tools::workspace::if_there;
 
-const MAX_BYTES: u64 = 1024 * 1024;
+/// As much of the file as is read.
+pub const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_SERVERS: usize = 32;
-const MAX_NAME: usize = 32;
+/// The longest name of a server.
+pub const MAX_NAME: usize = 32;
 const DEFAULT_TIME: u64 = 60;
-const MAX_TIME: u64 = 3600;
+/// How many seconds one call may take at the most.
+pub const MAX_TIME: u64 = 3600;
 
 /// What is said of a server whose fields are of other forms: the parser would repeat their
 /// values, which may be secrets.
@@ -171,7 +174,11 @@ pub fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> McpConfig
     config
 }
 
-fn read_server(
+/// One server as it is written; none where it is switched off.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_server(
     name: &str,
     value: Value,
     variable: &impl Fn(&str) -> Option<String>,
@@ -236,7 +243,7 @@ fn read_server(
 }
 
 /// A name in the signs that names of tools may have.
-pub(super) fn plain(name: &str) -> String {
+pub fn plain(name: &str) -> String {
     let is_strange = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_');
     name.trim().replace(is_strange, "_")
 }

@@ -21,9 +21,12 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
-pub use self::client::{Connection, set_up};
+pub use self::client::{Connection, hide, set_up};
 pub(crate) use self::client::{answers, listing};
-pub use self::config::{McpConfig, ServerConfig, Transport, parse, read};
+pub use self::config::{
+    MAX_BYTES, MAX_NAME, MAX_TIME, McpConfig, ServerConfig, Transport, parse, plain, read,
+    read_server,
+};
 pub use self::listing::{Listed, Listing};
 use crate::protocol::approval::Detail;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};

@@ -7,3 +7,5 @@ pub mod grants;
 pub mod guard;
 pub mod key;
 pub(super) mod url;
+
+pub use self::url::MAX_URL_BYTES;

@@ -6,7 +6,7 @@ use crate::tools::output::{shortened, shown};
 use crate::tools::{ToolError, ToolResult};
 
 /// The longest address that is taken.
-pub(crate) const MAX_URL_BYTES: usize = 4096;
+pub const MAX_URL_BYTES: usize = 4096;
 
 /// Reads an address: http or https, a host, no user name, no fragment (it is dropped: it is for
 /// whoever shows the page). An error says what is wrong with it.

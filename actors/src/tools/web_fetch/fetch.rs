@@ -13,7 +13,7 @@ use crate::tools::output::shortened;
 
 /// The most of an error's body.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-const MAX_REDIRECTS: usize = 10;
+pub(super) const MAX_REDIRECTS: usize = 10;
 
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/markdown, text/plain, application/json, application/pdf;q=0.9, */*;q=0.5";
 
@@ -66,7 +66,7 @@ pub(super) async fn fetch(guard: &Guard, mut url: Url, max_bytes: usize) -> Tool
 }
 
 /// Where a response sends its reader.
-fn redirect(from: &Url, response: &Response) -> ToolResult<Option<Url>> {
+pub(super) fn redirect(from: &Url, response: &Response) -> ToolResult<Option<Url>> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
@@ -88,7 +88,7 @@ fn redirect(from: &Url, response: &Response) -> ToolResult<Option<Url>> {
 }
 
 /// Whether two addresses are of one site: the same host and port, `www.` and https aside.
-fn same_site(a: &Url, b: &Url) -> bool {
+pub(super) fn same_site(a: &Url, b: &Url) -> bool {
     let host = |url: &Url| {
         let host = url.host_str().unwrap_or_default().to_owned();
         host.strip_prefix("www.").map(str::to_owned).unwrap_or(host)

@@ -4,6 +4,7 @@
 mod fetch;
 mod html;
 mod page;
+mod picture;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use tokio::sync::Semaphore;
 
 use self::fetch::Fetched;
 use self::page::{AT_ONCE, Page};
+pub use self::picture::{MAX_BYTES as MAX_PICTURE_BYTES, picture};
 use super::net::guard::Guard;
 use super::net::url::{authority, parse};
 use super::output::shortened;

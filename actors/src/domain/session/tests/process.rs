@@ -137,6 +137,7 @@ impl World {
         self.check_promises();
         self.mode = self.stored.state.mode;
         self.pinned = self.stored.state.summary.pinned;
+        self.held = self.stored.state.held;
         let (session, told, found) = Session::load(self.stored.load(), policy());
         self.session = session;
         self.told = told;

@@ -7,13 +7,13 @@ use super::store::Stored;
 use super::world::{NOW, policy};
 use crate::domain::history::ContextState;
 use crate::domain::run_loop::{EndReason, Record, RunEnd, RunSummary, failed};
-use crate::domain::session::Session;
 use crate::domain::session::command::{Command, Incoming, SessionChange};
 use crate::domain::session::state::State;
 use crate::domain::session::transition::{
     Accepted, Compacted, Effect, Refused, Reply, ReplyTo, StartPoint, Transition,
 };
 use crate::domain::session::write::Write;
+use crate::domain::session::{QUEUE_HELD, Session};
 use crate::domain::todo::{StepMark, TodoCommand};
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::command::{SendMode, UserInput};
@@ -90,6 +90,7 @@ impl Desk {
             iterations: 1,
             prompt_tokens: 0,
             completion_tokens: 0,
+            cached_tokens: 0,
             leaked_calls: 0,
         };
         self.record(run_id, vec![Record::Ended(summary)]);
@@ -273,15 +274,45 @@ fn what_waits_is_not_begun_by_a_stop_that_holds_it() {
     let running = |desk: &mut Desk| desk.settle().running().map(|run| run.run_id);
     assert_eq!(running(&mut desk), Some(third.run_id));
 
-    // It holds only where it is what ended the run, and only where that was asked.
+    // It holds only where that was asked.
     let fourth = desk.send("fourth", SendMode::Queue);
-    desk.ask(stop(true)).unwrap();
-    desk.ends(third.run_id, RunEnd::Answered);
+    desk.ask(stop(false)).unwrap();
+    desk.ends(third.run_id, RunEnd::Stopped);
     assert_eq!(running(&mut desk), Some(fourth.run_id));
     let fifth = desk.send("fifth", SendMode::Queue);
     desk.ask(stop(false)).unwrap();
     desk.ends(fourth.run_id, RunEnd::Stopped);
     assert_eq!(running(&mut desk), Some(fifth.run_id));
+}
+
+#[test]
+fn nothing_begins_by_itself_after_a_stop_whatever_ends_the_run() {
+    let ends = [
+        RunEnd::Answered,
+        RunEnd::Limited,
+        RunEnd::Stopped,
+        RunEnd::Failed(NaviError::new(ErrorCode::RunFailed, "no model")),
+    ];
+    for end in ends {
+        let mut desk = Desk::new();
+        let first = desk.send("first", SendMode::Queue);
+        let waits = desk.send("second", SendMode::Queue);
+        desk.ask(Command::Stop { hold: true }).unwrap();
+        // It had ended when the stop came, and that is what is told.
+        desk.ends(first.run_id, end.clone());
+        let mut told = desk.submitted.iter().flat_map(|it| &it.change.events);
+        let says_so = told
+            .any(|(_, event)| matches!(event, Event::Notice { code, .. } if code == QUEUE_HELD));
+        assert_eq!(says_so, end != RunEnd::Stopped, "{end:?}");
+        assert!(desk.session.is_idle() && desk.settle().is_held(), "{end:?}");
+        let went_on = desk.ask(Command::Continue).unwrap();
+        let goes_on = matches!(end, RunEnd::Limited | RunEnd::Failed(_));
+        assert_eq!(went_on == Reply::Continued(waits.run_id), !goes_on);
+        assert!(
+            !desk.settle().held,
+            "what goes on is followed by what waits"
+        );
+    }
 }
 
 #[test]

@@ -291,6 +291,7 @@ impl Driver {
                     iterations: 1,
                     prompt_tokens: 0,
                     completion_tokens: 0,
+                    cached_tokens: 0,
                     leaked_calls: 0,
                 })
             }
@@ -369,6 +370,7 @@ fn reply(random: &mut Random) -> ModelReply {
         usage: Some(Usage {
             prompt_tokens: [7, WINDOW][random.below(2)],
             completion_tokens: 3,
+            cached_tokens: None,
         }),
         ..ModelReply::empty(MessageId::new())
     }

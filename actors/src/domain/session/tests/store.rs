@@ -200,6 +200,7 @@ impl Stored {
             child_calls: child_calls.collect(),
             mode: Some(state.mode),
             tainted_at: state.tainted_at,
+            held: state.held,
             approvals: state.approvals.clone(),
             run_first_seq: Some(1),
         }
@@ -261,6 +262,7 @@ pub(crate) fn empty() -> LoadedSession {
         child_calls: Vec::new(),
         mode: None,
         tainted_at: None,
+        held: false,
         approvals: Vec::new(),
         run_first_seq: None,
     }

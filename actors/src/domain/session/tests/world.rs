@@ -14,6 +14,7 @@ use crate::domain::session::change::Change;
 use crate::domain::session::command::Command;
 use crate::domain::session::state::State;
 use crate::domain::session::transition::{Effect, Reply, ReplyTo, Transition};
+use crate::domain::session::write::Write;
 use crate::domain::session::{Policy, Session};
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, RunId};
@@ -70,6 +71,8 @@ pub(super) struct World {
     /// What the session is to be, by what it was asked.
     pub(super) mode: ConsentMode,
     pub(super) pinned: bool,
+    /// A person stopped a run, and nothing is to begin by itself.
+    pub(super) held: bool,
     pub(super) left: bool,
 }
 
@@ -97,6 +100,7 @@ impl World {
             timers: Vec::new(),
             summaries: Vec::new(),
             pinned: false,
+            held: false,
             left: false,
         }
     }
@@ -161,7 +165,15 @@ impl World {
             let branch = branches.find(|branch| branch.id == compacted.branch_id);
             branch.expect("a branch").context.clone()
         });
+        let begins = matches!(
+            command,
+            Command::Send(_) | Command::Continue | Command::StartBranch(_)
+        );
+        if matches!(command, Command::Stop { hold: true }) {
+            self.held |= self.session.ahead().running().is_some();
+        }
         let transition = self.session.handle(command, to, NOW);
+        self.held &= !(begins && begins_a_run(&transition));
         if let Some((compacted, base)) = summarised.zip(base)
             && !transition.change.writes.is_empty()
         {
@@ -174,6 +186,10 @@ impl World {
     }
 
     pub(super) fn carry_out(&mut self, transition: Transition) {
+        assert!(
+            !self.held || !begins_a_run(&transition),
+            "a run begins by itself after a stop"
+        );
         let Transition { now, change, then } = transition;
         for effect in now {
             self.perform(effect);
@@ -304,6 +320,11 @@ impl World {
             (waits, Some(reply)) => panic!("{waits:?} is answered {reply:?}"),
         }
     }
+}
+
+fn begins_a_run(transition: &Transition) -> bool {
+    let mut writes = transition.change.writes.iter();
+    writes.any(|write| matches!(write, Write::RunStarted(row) if row.parent_run_id.is_none()))
 }
 
 pub(super) fn policy() -> Policy {

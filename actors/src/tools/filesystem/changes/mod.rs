@@ -5,6 +5,7 @@
 //! A change is written down before it is made. One that a crash cut off is among the changes
 //! and cannot be undone, since the file isn't as it would have left it.
 
+mod differences;
 mod entries;
 mod kept;
 mod log;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::differences::changes_of_file;
 pub(super) use self::entries::{Measure, fingerprint, fingerprint_of_content, measure};
 pub(super) use self::kept::Origin;
 use self::kept::{Inverse, Kept, Record};

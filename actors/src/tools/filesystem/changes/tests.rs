@@ -8,6 +8,7 @@ use super::super::{ChangeLog, Origin, write};
 use super::*;
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::ChangeId;
+use crate::tools::workspace::InnerPath;
 
 fn list(place: &Fixture) -> Vec<Change> {
     changes(place.access(), &place.workspace()).unwrap()
@@ -220,4 +221,52 @@ async fn what_is_kept_is_the_owners_alone() {
     place.ok(json!({"action": "delete", "path": "a.md"})).await;
     let mode = fs::metadata(changes_dir(&place.workspace())).unwrap();
     assert_eq!(mode.permissions().mode() & 0o777, 0o700);
+}
+
+/// Who wrote what in a file, newest first: what was done, and the lines that came and went.
+fn told(place: &Fixture, path: &str) -> Vec<(ChangeAction, String)> {
+    let path = InnerPath::file(path).unwrap();
+    let told = changes_of_file(place.access(), &place.workspace(), &path).unwrap();
+    let lines = |diff: Option<String>| match diff {
+        Some(diff) => {
+            let lines = diff.lines().filter(|line| !line.starts_with("@@"));
+            lines.collect::<Vec<_>>().join("/")
+        }
+        None => "unknown".to_owned(),
+    };
+    told.into_iter()
+        .map(|it| (it.change.action, lines(it.diff)))
+        .collect()
+}
+
+#[tokio::test]
+async fn each_change_of_a_file_is_told_with_what_it_changed() {
+    let place = Fixture::new();
+    let write = |content: &str| json!({"action": "write", "path": "old.md", "content": content});
+    place.ok(write("one\n")).await;
+    let edit = json!({"action": "edit", "path": "old.md", "old_text": "one", "new_text": "two"});
+    place.ok(edit).await;
+    let moved = json!({"action": "move", "path": "old.md", "to": "new.md"});
+    place.ok(moved).await;
+    let other = json!({"action": "write", "path": "other.md", "content": "x"});
+    place.ok(other).await;
+    let grown = json!({"action": "write", "path": "new.md", "content": "two\nthree\n"});
+    place.ok(grown).await;
+    let mut expected = vec![
+        (ChangeAction::Write, " two/+three".to_owned()),
+        (ChangeAction::Move, "unknown".to_owned()),
+        (ChangeAction::Edit, "-one/+two".to_owned()),
+        (ChangeAction::Write, "+one".to_owned()),
+    ];
+    assert_eq!(told(&place, "new.md"), expected);
+    assert_eq!(told(&place, "nothing.md"), []);
+
+    let newest = list(&place)[0].id;
+    take_back(&place, newest).unwrap();
+    expected.insert(0, (ChangeAction::Undo, " two/-three".to_owned()));
+    assert_eq!(told(&place, "new.md"), expected);
+    // What somebody else wrote meanwhile is nobody's change.
+    place.put("new.md", "four\n");
+    expected[0].1 = "unknown".to_owned();
+    assert_eq!(told(&place, "new.md"), expected);
 }

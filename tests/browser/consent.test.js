@@ -213,7 +213,7 @@ describe('a task with its hands', () => {
       { when: 'Let somebody write', steps: [{ text: 'Somebody wrote it.' }] },
     );
     await tab.send('Let somebody write the log.');
-    const asked = tab.page.getByTestId('asks').getByTestId('approval');
+    const asked = tab.page.getByTestId('question').getByTestId('approval');
     await asked.getByTestId('approval-subagent').waitFor();
     await asked.getByText('Write a line to log.txt.').waitFor();
     await asked.getByTestId('approve-once').click();

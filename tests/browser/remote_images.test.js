@@ -1,0 +1,91 @@
+// Pictures of an answer that stand elsewhere: nobody there hears of it before a person asks to see them.
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { after, before, describe, it } from 'node:test';
+
+import { assertAccessible } from './harness/looks.js';
+import { world } from './harness/world.js';
+
+const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQI12P4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC', 'base64');
+
+describe('pictures that stand elsewhere', () => {
+  // What is no picture is answered with 400.
+  const it_has = world({ settings: { NAVI_FETCH_ALLOWED_HOSTS: '127.0.0.1' }, options: { expected: /400/ } });
+  const requests = [];
+  const site = createServer(({ url }, response) => {
+    requests.push(url);
+    if (url.endsWith('.png')) response.writeHead(200, { 'content-type': 'image/png' }).end(PIXEL);
+    else response.writeHead(200, { 'content-type': 'text/html' }).end('<p>no picture');
+  });
+  let address;
+
+  before(async () => {
+    await new Promise((resolve) => site.listen(0, '127.0.0.1', resolve));
+    address = `http://127.0.0.1:${site.address().port}`;
+  });
+  after(() => site.close());
+
+  const offers = () => it_has.tab.page.locator('[data-testid="remote-image"][data-state="offered"]');
+  const pictures = () => it_has.tab.page.locator('navi-remote-image').getByTestId('picture');
+
+  async function answer(text) {
+    const { model, tab } = it_has;
+    await model.script([{ text: `${text}\n\nThat is all.` }]);
+    await tab.send('Show me.');
+    await tab.page.getByText('That is all.').last().waitFor();
+    await tab.idle();
+  }
+
+  it('are not asked for before, and their whole address is there to be read', async () => {
+    const { tab } = it_has;
+    await answer(`![A chart](${address}/chart.png?said=the%20secret.png) and ![](${address}/two.png), and [![Badge](${address}/badge.png)](https://example.com/)`);
+    await offers().nth(1).waitFor();
+    assert.equal(await offers().count(), 2);
+    assert.ok((await offers().first().innerText()).includes(`${address}/chart.png?said=the%20secret.png`));
+    assert.match(await offers().first().getByRole('button').innerText(), /Show image from 127\.0\.0\.1:\d+/);
+    assert.equal(await tab.page.getByRole('link', { name: /Badge/ }).getAttribute('href'), 'https://example.com/');
+    await assertAccessible(tab.page, 'a picture elsewhere', 'navi-conversation');
+    await tab.screenshot('remote-image-offered');
+    assert.deepEqual(requests, []);
+  });
+
+  it('are shown when one asks, those of the host that stand there, and open large', async () => {
+    const { tab } = it_has;
+    await offers().first().getByTestId('remote-image-show').click();
+    await pictures().nth(1).waitFor();
+    assert.deepEqual(requests.toSorted(), ['/chart.png?said=the%20secret.png', '/two.png']);
+    await tab.page.waitForFunction((image) => image.naturalWidth === 1, await pictures().first().locator('img').elementHandle());
+    await pictures().first().click();
+    await tab.page.getByTestId('picture-panel').waitFor();
+    await tab.page.keyboard.press('Escape');
+    await tab.page.getByTestId('picture-panel').waitFor({ state: 'detached' });
+  });
+
+  it('that come later are asked for anew: their address may say something', async () => {
+    const before_it = requests.length;
+    await answer(`![More](${address}/more.png?said=more.png)`);
+    await offers().first().waitFor();
+    assert.equal(requests.length, before_it);
+    // What was asked for stays.
+    assert.equal(await pictures().count(), 2);
+  });
+
+  it('say so where there is none, and can be tried again', async () => {
+    const { tab } = it_has;
+    await answer(`![Page](${address}/page)`);
+    await offers().last().getByTestId('remote-image-show').click();
+    await tab.page.locator('.remote-problem').waitFor();
+    assert.ok(requests.includes('/page'));
+    await offers().last().getByTestId('remote-image-show').waitFor();
+  });
+
+  it('are remembered by this tab alone', async () => {
+    const { tab } = it_has;
+    const before_it = requests.length;
+    await tab.page.reload();
+    await offers().nth(3).waitFor();
+    assert.equal(await pictures().count(), 0);
+    assert.equal(requests.length, before_it);
+  });
+});
