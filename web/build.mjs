@@ -11,11 +11,13 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
+import { templates } from './templates.mjs';
+
 /** On the wire, with one language. */
 const FIRST_LOAD_BYTES = 150 * 1024;
 const LANGUAGES = ['en', 'ru', 'uk'];
 /** Served as they lie here. */
-const PLAIN = ['icon.svg', 'index.html', 'manifest.webmanifest', 'frame/diagram.html'];
+const PLAIN = ['icon.svg', 'index.html', 'manifest.webmanifest', 'frame/diagram.html', ...['192', '512', 'apple', 'maskable'].map((name) => `icons/icon_${name}.png`)];
 /** Of what draws diagrams: formulas in their labels, with fonts of their own, are left as they are written. */
 const LEFT_OUT = { katex: './frame/left_out.js' };
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -23,7 +25,7 @@ const dist = join(here, 'dist');
 
 /**
  * The folder's files by name, as they should be.
- * @returns {Promise<Map<string, string>>}
+ * @returns {Promise<Map<string, Buffer>>}
  */
 async function wanted() {
   const made = await Promise.all([
@@ -36,9 +38,10 @@ async function wanted() {
     // No module: a frame without an origin may load a script, and not a module, of another.
     bundled({ diagram: 'frame/diagram.js' }, { format: 'iife', alias: LEFT_OUT }),
   ]);
-  const files = new Map(made.flatMap(({ outputFiles }) => outputFiles.map(({ path, text }) => [path.slice(dist.length + 1), text])));
-  for (const path of PLAIN) files.set(basename(path), await readFile(join(here, path), 'utf8'));
-  files.set('licenses.txt', await licenses(made.flatMap(({ metafile }) => Object.keys(metafile.inputs))));
+  /** @type {Map<string, Buffer>} */
+  const files = new Map(made.flatMap(({ outputFiles }) => outputFiles.map(({ path, contents }) => [path.slice(dist.length + 1), Buffer.from(contents)])));
+  for (const path of PLAIN) files.set(basename(path), await readFile(join(here, path)));
+  files.set('licenses.txt', Buffer.from(await licenses(made.flatMap(({ metafile }) => Object.keys(metafile.inputs)))));
   return files;
 }
 
@@ -58,6 +61,7 @@ const bundled = (entryPoints, more) => build({
   legalComments: 'none',
   metafile: true,
   write: false,
+  plugins: [templates],
   ...more,
 });
 
@@ -85,7 +89,7 @@ async function licenseText(folder) {
   return readme === undefined ? undefined : /^#+ licen[cs]e\s([^]+)/im.exec(await readFile(join(folder, readme), 'utf8'))?.[1];
 }
 
-/** @param {Map<string, string>} files */
+/** @param {Map<string, Buffer>} files */
 function measure(files) {
   /** @param {string} name */
   const onTheWire = (name) => gzipSync(files.get(name) ?? '', { level: 9 }).length;
@@ -104,7 +108,7 @@ if (process.argv.includes('--check')) {
   const found = await readdir(dist);
   const wrong = found.filter((name) => !files.has(name));
   for (const [name, content] of files) {
-    if (!found.includes(name) || await readFile(join(dist, name), 'utf8') !== content) wrong.push(name);
+    if (!found.includes(name) || !content.equals(await readFile(join(dist, name)))) wrong.push(name);
   }
   if (wrong.length > 0) throw new Error(`dist/ is not what the page's sources make: ${wrong.join(', ')}; run \`npm ci && npm run build\``);
 } else {

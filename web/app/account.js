@@ -22,7 +22,11 @@ export async function loadAccount() {
   }
 }
 
-/** @param {AccountInfo} told @returns {Promise<boolean>} whether it is the person whose page this was; for another, it is opened anew */
+/**
+ * @param {AccountInfo} told
+ * @returns {Promise<boolean>} whether it is the person whose page this was; for another, it is
+ *  opened anew
+ */
 export async function showAccount(told) {
   const owner = storage.get(OWNER);
   storage.set(OWNER, told.id);

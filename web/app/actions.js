@@ -5,7 +5,7 @@
 /** @import { SessionSummary, SystemStatus } from '../state/wire.js' */
 
 import { loadTroubles, t } from '../i18n/index.js';
-import { said } from '../i18n/said.js';
+import { phraseText } from '../i18n/phrases.js';
 import { api, ApiError } from '../net/api.js';
 import { onOtherKey, sharedSecret, takeInvitation, takeKey } from '../net/key.js';
 import { loadPart } from '../net/part.js';
@@ -25,7 +25,9 @@ import { restoreKept } from './restore.js';
 import { loadSeen } from './seen.js';
 import { begin, onRefused, onUnauthorized, openSession, post, takeBack } from './session.js';
 import {
-  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, justLinked, listConnection, NEW, openId, outdated, panel, profileList, profiles, returned, rowOf, sessions, sharedLink, shownFile, shownRun, shownTagsOf,
+  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, justLinked,
+    listConnection, NEW, openId, outdated, panel, profileList, profiles, returned, rowOf, sessions, sharedLink,
+    shownFile, shownRun, shownTagsOf,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
 import { lookAt } from './shared.js';
@@ -110,7 +112,10 @@ function openList() {
 /** Whether a socket was closed because of the login. */
 let login_refused = false;
 
-/** A login that is over says so to a request, too; one that opens something else now, as after a change of the role, does not. */
+/**
+ * A login that is over says so to a request, too; one that opens something else now, as after a
+ * change of the role, does not.
+ */
 function lookAgain() {
   login_refused = true;
   void lookAround();
@@ -202,7 +207,9 @@ function followHash() {
   if (invited !== null) invitation.set(invited);
   const match = /^#\/s\/([\w-]+)(?:\/m\/([\w-]+))?$/.exec(location.hash);
   drawerOpen.set(false);
-  if (match?.[2] !== undefined) target.set({ session_id: match[1], message_id: match[2], words: sought?.message_id === match[2] ? sought.words : [] });
+  if (match?.[2] !== undefined) target.set({
+    session_id: match[1], message_id: match[2], words: sought?.message_id === match[2] ? sought.words : [],
+  });
   sought = null;
   openSession(match === null ? null : match[1]);
   findOpen();
@@ -211,7 +218,10 @@ function followHash() {
 /** @param {string} id @param {string} [message_id] */
 export const sessionHref = (id, message_id) => (message_id === undefined ? `#/s/${id}` : `#/s/${id}/m/${message_id}`);
 
-/** The words that the next link to a message was found by: they are no part of its address. @type {{ message_id: string, words: string[] } | null} */
+/**
+ * The words that the next link to a message was found by: they are no part of its address.
+ * @type {{ message_id: string, words: string[] } | null}
+ */
 let sought = null;
 
 /**
@@ -250,7 +260,8 @@ export async function startSession() {
   createError.set(null);
   const first = post(NEW, 'queue');
   try {
-    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null, chosenModel.get(), chosenMode.get());
+    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null,
+      chosenModel.get(), chosenMode.get());
     // Freedom is given to one conversation at a time.
     chosenMode.set(null);
     begin(first, session_id);
@@ -319,7 +330,8 @@ export async function archive(summary) {
     label: t('session.undo'),
     run: () => {
       // A pin brings it back, too.
-      void optimistic(away, summary, () => (summary.pinned ? api.pin(summary.id, true) : api.change(summary.id, { archived: false })));
+      void optimistic(away, summary,
+        () => (summary.pinned ? api.pin(summary.id, true) : api.change(summary.id, { archived: false })));
       if (was_open) location.hash = sessionHref(summary.id);
     },
   }, UNDO_TOAST_MS);
@@ -402,7 +414,11 @@ export function closeToast(id) {
 export async function showError(error) {
   // Without them it is said in English.
   if (error.phrase !== undefined) await loadTroubles().catch(() => {});
-  showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${said(error.phrase, error.message)}`}`, null, TOAST_MS, true);
+  showToast(
+    `${t(`error.${errorGroup(error.code)}.title`)}${error.message === ''
+      ? ''
+      : `: ${phraseText(error.phrase, error.message)}`}`, null, TOAST_MS, true,
+  );
 }
 
 /** Those that are at hand; the others are loaded with the first look at one of them. @type {ReadonlySet<PanelName>} */
@@ -425,7 +441,8 @@ export async function openPanel(name) {
 /** Says why a part of the page cannot be had: those of yesterday's page are gone with an update. */
 async function tellMissing() {
   await lookForUpdate();
-  if (outdated.get()) showToast(t('banner.outdated'), { label: t('banner.reload'), run: () => location.reload() }, UNDO_TOAST_MS);
+  if (outdated.get()) showToast(t('banner.outdated'),
+    { label: t('banner.reload'), run: () => location.reload() }, UNDO_TOAST_MS);
   else showError({ code: 'unreachable', message: '' });
 }
 

@@ -4,14 +4,14 @@
 /** @import { Envelope, TodoItem } from '../state/wire.js' */
 
 import { hasWords, loadTroubles, t } from '../i18n/index.js';
-import { said, summaryOf } from '../i18n/said.js';
+import { phraseText, summaryOf } from '../i18n/phrases.js';
 import { beginning, plainText } from '../markdown/plain.js';
-import { isDenied } from '../state/approvals.js';
 import { isChild } from '../state/children.js';
+import { ruleOf } from '../state/events.js';
 import { deedOf, isInSteps, isSubagent } from '../state/work.js';
 import { announcements } from './signals.js';
 
-/** What was told longer ago has been said, and goes with the next. */
+/** What was told longer ago than this has been said, and goes with the next. */
 const TOGETHER_MS = 1_000;
 const KEPT = 8;
 /** How much of an answer is read out, and of what a call is about; the rest is in the page. */
@@ -28,7 +28,9 @@ let told_step = '';
 export function announce(text) {
   const now = performance.now();
   last_id += 1;
-  const together = announcements.get().filter(({ at }) => now - at < TOGETHER_MS);
+  const list = announcements.get();
+  // All of them go or none: a list that loses its first of two moves the other, which is read out again.
+  const together = now - (list.at(-1)?.at ?? -Infinity) < TOGETHER_MS ? list : [];
   announcements.set([...together.slice(1 - KEPT), { id: last_id, at: now, text }]);
 }
 
@@ -46,28 +48,10 @@ export async function announceEvent(frame) {
   if (text !== '') announce(text);
 }
 
-/** @param {Envelope} frame @returns {string} '' for what nobody needs to hear */
+/** What a subagent does is not told, unless it is everyone's, as a question. @param {Envelope} frame */
 function wordsFor(frame) {
-  // A subagent's question is everyone's.
-  if (frame.type === 'approval_requested') return t('announce.approval', { summary: summaryOf(frame.request).replaceAll('`', '') });
-  if (frame.type === 'approval_resolved') return t(isDenied(frame) ? 'announce.denied' : 'announce.allowed');
-  if (isChild(frame)) return '';
-  switch (frame.type) {
-    case 'model_changed': return frame.model === null ? t('announce.model_own') : t('announce.model', { name: frame.model });
-    case 'mode_changed': return t('announce.mode', { mode: t(`mode.${frame.mode}`) });
-    case 'message_accepted': return frame.queued ? t(`announce.queued.${frame.mode}`) : '';
-    case 'plan_ready': return t('announce.plan', { n: frame.steps.length });
-    case 'todo_updated': return stepWords(frame.items);
-    case 'context_compressed': return t('announce.compressed');
-    case 'profile_switched': return t('announce.profile', { name: frame.profile_name });
-    case 'stream_start': return t('announce.started');
-    case 'tool_started': return callWords(frame.tool, frame.args);
-    case 'stream_end': return t('announce.finished', { text: beginning(plainText(frame.content.slice(0, READ_CHARS), partWords), ANSWER_CHARS) });
-    case 'stream_stopped': return t('announce.stopped');
-    case 'run_interrupted': return t('announce.interrupted');
-    case 'error': return frame.recoverable ? '' : t('announce.failed', { text: said(frame.phrase, frame.message) });
-    default: return '';
-  }
+  const { shared = false, aloud } = ruleOf(frame.type);
+  return isChild(frame) && !shared ? '' : aloud?.(frame, WORDS) ?? '';
 }
 
 /** What stands for a part of an answer that cannot be read out. @type {import('../markdown/plain.js').Say} */
@@ -93,5 +77,13 @@ function stepWords(items) {
   const step = at < 0 ? '' : `${items[at].id} ${items[at].text}`;
   if (step === told_step) return '';
   told_step = step;
-  return at < 0 ? '' : t('announce.step', { n: at + 1, total: items.length, text: plainText(items[at].text, partWords) });
+  return at < 0
+    ? ''
+    : t('announce.step', { n: at + 1, total: items.length, text: plainText(items[at].text, partWords) });
 }
+
+/** @param {string} markdown */
+const answerWords = (markdown) => beginning(plainText(markdown.slice(0, READ_CHARS), partWords), ANSWER_CHARS);
+
+/** @type {import('../state/events.js').Words} */
+const WORDS = { t, phrase: phraseText, request: summaryOf, answer: answerWords, call: callWords, step: stepWords };

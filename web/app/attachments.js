@@ -33,12 +33,14 @@ export const attachmentsOf = (key) => attachments.get().get(key) ?? [];
 const setList = (key, list) => attachments.set(withList(attachments.get(), key, list));
 
 /** @param {string} key @param {Attachment} item */
-const keepOne = (key, { id, name, bytes, picture, data, image, file }) => keep('attachment', id, { key, name, bytes, picture, data, image, file });
+const keepOne = (key, { id, name, bytes, picture, data, image, file }) => keep('attachment', id,
+  { key, name, bytes, picture, data, image, file });
 
 /** @param {string} id @param {Partial<Attachment>} change */
 function change(id, change) {
   const found = find(attachments.get(), id);
-  if (found !== null) setList(found.key, attachmentsOf(found.key).map((item) => (item.id === id ? { ...item, ...change } : item)));
+  if (found !== null) setList(found.key,
+    attachmentsOf(found.key).map((item) => (item.id === id ? { ...item, ...change } : item)));
 }
 
 /**
@@ -63,7 +65,9 @@ export function addFiles(key, files, pictures_are = IMAGE_TYPES) {
     else room -= 1;
     // In the order of their ids they come back after a reload.
     last += 1;
-    const item = newAttachment(`${Date.now()}-${String(last).padStart(4, '0')}-${Math.random().toString(36).slice(2)}`, file.name, file, picture);
+    const item = newAttachment(
+      `${Date.now()}-${String(last).padStart(4, '0')}-${Math.random().toString(36).slice(2)}`, file.name, file, picture,
+    );
     setList(key, [...attachmentsOf(key), item]);
     keepOne(key, item);
   }
@@ -78,12 +82,17 @@ export function workOn() {
   for (const [key, list] of attachments.get()) {
     const session_id = sessionOf(key);
     for (const item of list) {
-      if (at_work < AT_ONCE && item.state === 'waiting' && (item.picture || session_id !== null)) void take(item, session_id);
+      if (at_work < AT_ONCE && item.state === 'waiting'
+        && (item.picture || session_id !== null)) void take(item, session_id);
     }
   }
 }
 
-/** The session that gets its files: the open one, or a message's. None is there before the first message. @param {string} key */
+/**
+ * The session that gets its files: the open one, or a message's. None is there before the first
+ * message.
+ * @param {string} key
+ */
 function sessionOf(key) {
   for (const [session_id, items] of outbox.get()) {
     const item = items.find(({ client_id }) => client_id === key);
@@ -122,7 +131,9 @@ async function send(session_id, { id, name, data }) {
   try {
     return { state: 'done', file: await upload(session_id, id, name, /** @type {Blob} */ (data)), data: null };
   } catch (error) {
-    const { code, message, phrase } = error instanceof ApiError ? error : { code: 'internal', message: String(error), phrase: undefined };
+    const { code, message, phrase } = error instanceof ApiError
+      ? error
+      : { code: 'internal', message: String(error), phrase: undefined };
     return { state: 'failed', error: { code, message, phrase } };
   } finally {
     requests.delete(id);
@@ -178,12 +189,18 @@ function upload(session_id, id, name, data) {
     request.open('POST', `${sessionPath(session_id)}/files`);
     request.setRequestHeader('x-navi-key', loginKey());
     request.responseType = 'json';
-    request.upload.onprogress = (event) => change(id, { sent: event.lengthComputable ? Math.min(data.size, Math.round((event.loaded / event.total) * data.size)) : event.loaded });
+    request.upload.onprogress = (event) => change(id,
+      { sent: event.lengthComputable
+        ? Math.min(data.size, Math.round((event.loaded / event.total) * data.size))
+        : event.loaded });
     request.onload = () => {
       const body = request.response;
       const error = body?.error ?? body;
       if (request.status >= 200 && request.status < 300 && body?.files?.[0] !== undefined) resolve(body.files[0]);
-      else reject(new ApiError({ code: request.status === 401 ? 'unauthorized' : String(error?.code ?? 'internal'), message: String(error?.message ?? `HTTP ${request.status}`), phrase: error?.phrase }, request.status));
+      else reject(new ApiError({
+        code: request.status === 401 ? 'unauthorized' : String(error?.code ?? 'internal'),
+        message: String(error?.message ?? `HTTP ${request.status}`), phrase: error?.phrase,
+      }, request.status));
     };
     request.onerror = () => reject(new ApiError({ code: 'unreachable', message: '' }, 0));
     request.onabort = () => reject(new ApiError({ code: 'internal', message: '' }, 0));

@@ -21,7 +21,8 @@ export function forgetChanges() {
 
 /** A session that was just read: its calls may have changed something. @param {SessionState} state */
 export function changesOf(state) {
-  const made = state.entries.some((entry) => entry.kind === 'assistant' && entry.calls.some(({ name, args }) => mayChange(name, args) || name === AGENT));
+  const made = state.entries.some((entry) => entry.kind === 'assistant'
+    && entry.calls.some(({ name, args }) => mayChange(name, args) || name === AGENT));
   if (made) void readChanges();
 }
 

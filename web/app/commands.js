@@ -8,7 +8,10 @@ import { canNotify, notifies, toggleNotify } from './notify.js';
 import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
 import { printConversation } from './print.js';
 import { continueRun, stop } from './session.js';
-import { hasAccounts, isAdmin, isGuest, isLoaded, isRunning, openId, owns, rowOf, session, sessions, sharedLink } from './signals.js';
+import {
+  hasAccounts, isAdmin, isGuest, isLoaded, isRunning, openId, owns, rowOf, session, sessions,
+  sharedLink,
+} from './signals.js';
 
 /** @typedef {import('../i18n/index.js').Language} Language */
 /** @typedef {{ id: string, name: string, run: () => void }} Command */
@@ -24,28 +27,38 @@ export function commands() {
     isLoaded.get() && { id: 'files', name: t('files.open'), run: () => void openPanel('files') },
     isLoaded.get() && hasAccounts.get() && { id: 'share', name: t('share.open'), run: () => void openPanel('share') },
     isLoaded.get() && { id: 'context', name: t('context.open'), run: () => void openPanel('context') },
-    isLoaded.get() && sharedLink.get() === null && { id: 'runs', name: t('runs.list'), run: () => void openPanel('runs') },
+    isLoaded.get() && sharedLink.get() === null
+      && { id: 'runs', name: t('runs.list'), run: () => void openPanel('runs') },
     { id: 'memory', name: t('memory.open'), run: () => void openPanel('memory') },
     { id: 'permissions', name: t('permissions.open'), run: () => void openPanel('permissions') },
     { id: 'setup', name: t('setup.open'), run: () => void openPanel('setup') },
     hasAccounts.get() && isAdmin.get() && { id: 'people', name: t('people.open'), run: () => void openPanel('people') },
     hasAccounts.get() && { id: 'account', name: t('account.open'), run: () => void openPanel('account') },
     !isGuest.get() && { id: 'first-steps', name: t('first.open'), run: () => { askForFirstSteps(); showNew(); } },
-    open !== undefined && owns(open) && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
+    open !== undefined && owns(open)
+      && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
     open !== undefined && owns(open) && { id: 'tags', name: t('tags.open'), run: () => showTags(open.id) },
-    open !== undefined && owns(open) && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },
+    open !== undefined && owns(open)
+      && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'),
+        run: () => (open.archived ? bringBack(open) : void archive(open)) },
     open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportSession(open.id, 'md') },
     open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportSession(open.id, 'json') },
-    sessions.get().list.length > 0 && { id: 'export-all', name: t('export.all'), run: () => void exportAll() },
+    sessions.get().list.length > 0 && { id: 'export-all', name: t('export.all'), run: () => void exportAll('jsonl') },
+    sessions.get().list.length > 0
+      && { id: 'export-all-md', name: t('export.all_md'), run: () => void exportAll('md') },
     { id: 'import', name: t('import.open'), run: () => void openPanel('import') },
     isLoaded.get() && { id: 'print', name: t('palette.print'), run: () => void printConversation() },
     { id: 'sidebar', name: t(folded.get() ? 'sidebar.unfold' : 'sidebar.fold'), run: toggleFolded },
-    canNotify() && { id: 'notify', name: t(notifies.get() ? 'notify.off' : 'notify.on'), run: () => void changeNotify() },
+    canNotify() && {
+      id: 'notify', name: t(notifies.get() ? 'notify.off' : 'notify.on'), run: () => void changeNotify(),
+    },
     { id: 'keys', name: t('keys.open'), run: () => void openPanel('keys') },
     ...(/** @type {const} */ (['auto', 'light', 'dark'])).filter((name) => name !== theme.get()).map((name) => (
-      { id: `theme-${name}`, name: `${t('settings.theme')}: ${t(`settings.theme.${name}`)}`, run: () => setTheme(name) })),
+      { id: `theme-${name}`, name: `${t('settings.theme')}: ${t(`settings.theme.${name}`)}`,
+        run: () => setTheme(name) })),
     ...Object.entries(languageNames).map(([code, name]) => (
-      { id: `language-${code}`, name: `${t('settings.language')}: ${name}`, run: () => void setLanguage(/** @type {Language} */ (code)) })),
+      { id: `language-${code}`, name: `${t('settings.language')}: ${name}`,
+        run: () => void setLanguage(/** @type {Language} */ (code)) })),
   ];
   return all.filter((command) => command !== false);
 }

@@ -19,8 +19,14 @@ export class DiagramError extends Error {
   }
 }
 
-/** @typedef {{ source: string, dark: boolean, done: (drawn: Drawn) => void, failed: (error: DiagramError) => void }} Wish */
-/** What a frame does: it is sent something, and is gone. @typedef {{ send: (message: unknown) => void, remove: () => void }} Frame */
+/**
+ * @typedef {{ source: string, dark: boolean, done: (drawn: Drawn) => void, failed: (error:
+ *  DiagramError) => void }} Wish
+ */
+/**
+ * What a frame does: it is sent something, and is gone.
+ * @typedef {{ send: (message: unknown) => void, remove: () => void }} Frame
+ */
 
 export class Diagrams {
   /** Who waits, in order: one at a time is drawn. @type {Wish[]} */
@@ -53,7 +59,8 @@ export class Diagrams {
         return;
       }
       const wish = { source, dark, done, failed };
-      signal.addEventListener('abort', () => { this.#waiting = this.#waiting.filter((other) => other !== wish); }, { once: true });
+      signal.addEventListener('abort',
+        () => { this.#waiting = this.#waiting.filter((other) => other !== wish); }, { once: true });
       this.#waiting.push(wish);
       this.#next();
     });
@@ -120,7 +127,8 @@ export class Diagrams {
 /** @param {Wish} wish @param {Answer} answer */
 function answered({ source, done, failed }, answer) {
   if ('error' in answer) failed(new DiagramError(problemOf(String(answer.error), source)));
-  else if (typeof answer.svg !== 'string' || answer.svg.length > MAX_IMAGE_CHARS) failed(new DiagramError({ why: 'large' }));
+  else if (typeof answer.svg !== 'string'
+    || answer.svg.length > MAX_IMAGE_CHARS) failed(new DiagramError({ why: 'large' }));
   else done(answer);
 }
 
@@ -133,7 +141,9 @@ function openFrame(heard) {
   frame.tabIndex = -1;
   frame.ariaHidden = 'true';
   frame.src = new URL('./diagram.html', import.meta.url).href;
-  const listen = (/** @type {MessageEvent} */ event) => { if (event.source === frame.contentWindow) heard(event.data); };
+  const listen = (/** @type {MessageEvent} */ event) => {
+    if (event.source === frame.contentWindow) heard(event.data);
+  };
   addEventListener('message', listen);
   document.body.append(frame);
   return {

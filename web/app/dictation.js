@@ -5,7 +5,10 @@ import { language } from '../i18n/index.js';
 import { signal } from '../lit.js';
 import { storage } from './prefs.js';
 
-/** @typedef {{ onheard: (words: string) => void, onwords: (words: string) => void, onend: (problem: keyof typeof PROBLEMS | null) => void }} Listener */
+/**
+ * @typedef {{ onheard: (words: string) => void, onwords: (words: string) => void, onend: (problem:
+ *  keyof typeof PROBLEMS | null) => void }} Listener
+ */
 
 const TAGS = { en: 'en-US', uk: 'uk-UA', ru: 'ru-RU' };
 
@@ -55,7 +58,8 @@ export function dictate(here, { onheard, onwords, onend }) {
   hearing.interimResults = true;
   if (here) hearing.processLocally = true;
   hearing.onresult = (/** @type {any} */ { results, resultIndex }) => {
-    const news = Array.from(results).slice(resultIndex).map((result) => ({ final: result.isFinal, text: result[0].transcript.trim() }));
+    const news = Array.from(results).slice(resultIndex)
+      .map((result) => ({ final: result.isFinal, text: result[0].transcript.trim() }));
     for (const { final, text } of news) if (final && text !== '') onwords(text);
     onheard(news.filter(({ final }) => !final).map(({ text }) => text).join(' '));
   };

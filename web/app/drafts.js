@@ -27,7 +27,11 @@ export function setEdit(message_id, text) {
   keep('edit', message_id, text);
 }
 
-/** Begins to write a message anew, or goes on with it, with the keyboard in it. @param {string} message_id @param {string} text */
+/**
+ * Begins to write a message anew, or goes on with it, with the keyboard in it.
+ * @param {string} message_id
+ * @param {string} text
+ */
 export function beginEdit(message_id, text) {
   setEdit(message_id, edits.get().get(message_id) ?? text);
   editWanted.set(message_id);

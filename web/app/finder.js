@@ -9,7 +9,10 @@ import { pageError } from './actions.js';
 /** So long nobody types before it is asked for. */
 const TYPING_MS = 200;
 
-/** @typedef {{ state: 'loading' } | { state: 'found', hits: SearchHit[] } | { state: 'failed', code: string, message: string }} Answer */
+/**
+ * @typedef {{ state: 'loading' } | { state: 'found', hits: SearchHit[] } | { state: 'failed', code:
+ *  string, message: string }} Answer
+ */
 
 /** Draws its host anew with each answer. @implements {ReactiveController} */
 export class Finder {

@@ -19,4 +19,5 @@ export function endFirstSteps() {
 }
 
 /** Who has a conversation is not new, and a guest takes no step. */
-export const showsFirstSteps = () => !isGuest.get() && (state.get() === 'asked' || (state.get() === 'new' && sessions.get().loaded && sessions.get().list.length === 0));
+export const showsFirstSteps = () => !isGuest.get()
+  && (state.get() === 'asked' || (state.get() === 'new' && sessions.get().loaded && sessions.get().list.length === 0));

@@ -55,7 +55,8 @@ function smaller(bitmap, scale) {
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => (blob === null ? reject(new ImageError('image_size')) : resolve(blob)), 'image/jpeg', JPEG_QUALITY);
+    canvas.toBlob((blob) => (blob === null ? reject(new ImageError('image_size')) : resolve(blob)),
+      'image/jpeg', JPEG_QUALITY);
   });
 }
 

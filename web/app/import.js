@@ -61,13 +61,17 @@ export async function importFiles(files) {
   note({ busy: false, files: 0 });
   if (first !== null) goTo(first);
   const { imported, left_out, problems } = importing.get();
-  if (imported > 0) showToast([t('import.done', { n: imported }), ...(left_out === 0 ? [] : [t('import.left_out', { n: left_out })])].join(' '));
+  if (imported > 0)
+    showToast([t('import.done', { n: imported }),
+      ...(left_out === 0 ? [] : [t('import.left_out', { n: left_out })])].join(' '));
   return problems.length === 0;
 }
 
 /** @param {File} file */
 async function read(file) {
-  if (file.size > MAX_FILE_MIB * 1024 * 1024) return { conversations: [], message: t('import.too_large', { n: MAX_FILE_MIB }) };
+  if (file.size > MAX_FILE_MIB * 1024 * 1024) return {
+    conversations: [], message: t('import.too_large', { n: MAX_FILE_MIB }),
+  };
   try {
     const conversations = conversationsIn(await file.text());
     return { conversations: conversations ?? [], message: conversations === null ? t('import.unknown') : null };
@@ -88,7 +92,8 @@ async function take(file, conversation) {
     note({ imported: before.imported + 1, left_out: before.left_out + left_out.images + left_out.files });
     return before.imported === 0 ? session.id : null;
   } catch (error) {
-    note({ problems: [...before.problems, { file, title: conversation.title, message: pageError(error).message || t('import.failed') }] });
+    note({ problems: [...before.problems,
+      { file, title: conversation.title, message: pageError(error).message || t('import.failed') }] });
     // Nobody answers: so it is with the rest.
     if (error instanceof ApiError && (error.code === 'unreachable' || error.code === 'unauthorized')) stopped = true;
     return null;

@@ -41,7 +41,11 @@ export async function tell(before, after) {
   if (!await byWorker(title, said)) byPage(title, said);
 }
 
-/** On phones the page's worker alone may tell; it also leads here (`sw.js`). @param {string} title @param {NotificationOptions} said */
+/**
+ * On phones the page's worker alone may tell; it also leads here (`sw.js`).
+ * @param {string} title
+ * @param {NotificationOptions} said
+ */
 async function byWorker(title, said) {
   try {
     const registration = await navigator.serviceWorker?.getRegistration();

@@ -7,8 +7,10 @@ import { passkeyFault, passkeyPlace } from '../state/passkeys.js';
 
 /** How it stands with passkeys at this page. @param {string | undefined} at where they work */
 export function passkeysHere(at) {
-  // Where the page has no secure context there are none either; those that know them, know since 2024 how to read what they are asked.
-  const offered = typeof PublicKeyCredential === 'function' && typeof PublicKeyCredential.parseCreationOptionsFromJSON === 'function';
+  // Where the page has no secure context there are none either; those that know them, know since
+  // 2024 how to read what they are asked.
+  const offered = typeof PublicKeyCredential === 'function'
+    && typeof PublicKeyCredential.parseCreationOptionsFromJSON === 'function';
   return passkeyPlace(at, location.origin, offered);
 }
 

@@ -56,7 +56,8 @@ export async function setLanguage(chosen, keep = true) {
   for (let wait_ms = AGAIN_MS; wanted === chosen; wait_ms = Math.min(2 * wait_ms, MAX_AGAIN_MS)) {
     if (await speaks(chosen)) return;
     // Other words are better than none.
-    for (const other of /** @type {Language[]} */ (Object.keys(languageNames))) if (!hasWords.get()) await speaks(other);
+    for (const other of /** @type {Language[]} */ (Object.keys(languageNames))) if (!hasWords.get())
+      await speaks(other);
     await new Promise((resolve) => { setTimeout(resolve, wait_ms); });
   }
 }

@@ -23,7 +23,8 @@ export function loadSeen() {
 /** The open conversation is seen, where the page is. */
 export function lookAtOpen() {
   const row = rowOf(openId.get());
-  if (document.visibilityState !== 'visible' || row === undefined || !isTrouble(row) || seen.get().get(row.id) === row.last_active) return;
+  if (document.visibilityState !== 'visible' || row === undefined || !isTrouble(row)
+    || seen.get().get(row.id) === row.last_active) return;
   // What another tab saw meanwhile stays.
   const all = new Map([...seen.get(), ...read(storage.get(PLACE))]);
   all.delete(row.id);

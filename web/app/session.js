@@ -13,7 +13,10 @@ import { attachmentsOf, clear, move, onSettled, retry, workOn } from './attachme
 import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { draftOf, putBack, setDraft, setEdit } from './drafts.js';
 import { keep } from './kept.js';
-import { answering, connection, continuing, edits, NEW, openId, outbox, resolving, session, sessionError, showSession, silentSince, steered, stopping } from './signals.js';
+import {
+  answering, connection, continuing, edits, NEW, openId, outbox, resolving, session, sessionError,
+  showSession, silentSince, steered, stopping,
+} from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
@@ -169,7 +172,8 @@ function setOutbox(id, items) {
   if (items.length === 0) next.delete(id);
   else next.set(id, items);
   outbox.set(next);
-  for (const item of before) if (!items.some(({ client_id }) => client_id === item.client_id)) keep('message', item.client_id, undefined);
+  for (const item of before) if (!items.some(({ client_id }) => client_id === item.client_id)) keep('message',
+    item.client_id, undefined);
   for (const item of items) if (!before.includes(item)) keep('message', item.client_id, { ...item, session_id: id });
 }
 
@@ -187,7 +191,10 @@ function transmit(id, { client_id, content, images, files, mode }) {
 export function post(id, mode) {
   const list = attachmentsOf(id);
   /** @type {OutboxItem} */
-  const item = { client_id: newId(), content: draftOf(id), images: [], files: [], incomplete: list.length > 0, mode, created_ms: Date.now(), refused: null, held: false };
+  const item = {
+    client_id: newId(), content: draftOf(id), images: [], files: [], incomplete: list.length > 0, mode,
+    created_ms: Date.now(), refused: null, held: false,
+  };
   if (mode === 'steer') steered.set(new Set([...steered.get(), item.client_id]));
   setOutbox(id, [...outboxOf(id), item]);
   setDraft(id, '');
@@ -257,7 +264,9 @@ export function resend(client_id) {
   const item = id === null ? undefined : outboxOf(id).find((known) => known.client_id === client_id);
   if (id === null || item === undefined) return;
   // What was refused is a new message. What was held may have arrived after all: its id says so.
-  const again = { ...item, client_id: item.refused === null ? client_id : newId(), refused: null, held: false, created_ms: Date.now() };
+  const again = {
+    ...item, client_id: item.refused === null ? client_id : newId(), refused: null, held: false, created_ms: Date.now(),
+  };
   setOutbox(id, outboxOf(id).map((known) => (known === item ? again : known)));
   if (!again.incomplete) transmit(id, again);
   complete(client_id);
@@ -304,7 +313,10 @@ function unanswered() {
 /** @param {unknown} frame @returns {boolean} whether it is on its way */
 export const send = (frame) => link?.send(frame) === true;
 
-/** How much the session may do without asking. Every tab hears of it by an event, as of the others. @param {ConsentMode} mode */
+/**
+ * How much the session may do without asking. Every tab hears of it by an event, as of the others.
+ * @param {ConsentMode} mode
+ */
 export const setMode = (mode) => ask((id) => api.setMode(id, mode));
 
 /** Changes the list of steps. Every tab hears of it by an event. @param {PlanEdit} edit */
@@ -323,7 +335,12 @@ export function continueRun() {
 /** @param {string} message_id */
 export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_id });
 
-/** The form closes when the service has it. @param {string} message_id @param {string} content @returns {boolean} whether it is on its way */
+/**
+ * The form closes when the service has it.
+ * @param {string} message_id
+ * @param {string} content
+ * @returns {boolean} whether it is on its way
+ */
 export const editQueued = (message_id, content) => link?.send({ type: 'edit_queued', message_id, content }) === true;
 
 /** What is done where the service knows the login no more. */

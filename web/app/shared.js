@@ -15,7 +15,10 @@ const PASSING = [408, 429];
 /** Follows a link until it ends. @param {string} secret */
 export async function lookAt(secret) {
   // Whoever looks by a link does nothing, whoever they are here.
-  account.set({ accounts: true, id: '', name: '', role: 'guest', scopes: [], has_password: false, recovery_codes: 0, passkeys: 0, sign_ons: 0, provider: null, limits: null });
+  account.set({
+    accounts: true, id: '', name: '', role: 'guest', scopes: [], has_password: false, recovery_codes: 0,
+    passkeys: 0, sign_ons: 0, provider: null, limits: null,
+  });
   for (let attempt = 0; ; attempt += 1) {
     try {
       await once(secret, () => { attempt = 0; });

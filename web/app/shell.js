@@ -13,7 +13,8 @@ export function isKept() {
 }
 
 /** Whether it is the page that these files belong to. @param {Response | undefined} page */
-const isOurs = async (page) => page !== undefined && (await page.clone().text()).includes(folder.split('/').at(-2) ?? '');
+const isOurs = async (page) => page !== undefined
+  && (await page.clone().text()).includes(folder.split('/').at(-2) ?? '');
 
 /** Keeps the files that this page was made of, in place of an older page's. */
 export async function keepShell() {
@@ -21,7 +22,8 @@ export async function keepShell() {
     const { scope } = await navigator.serviceWorker.register('sw.js', { updateViaCache: 'all' });
     const cache = await caches.open(`navi ${new URL(scope).pathname}`);
     const known = (await cache.keys()).map(({ url }) => url);
-    const used = new Set(performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.startsWith(folder)));
+    const used = new Set(performance.getEntriesByType('resource').map(({ name }) => name)
+      .filter((name) => name.startsWith(folder)));
     // What is opened now and then belongs to it, too.
     const files = [...used.add(new URL('panels.js', folder).href)];
     await cache.addAll(files.filter((url) => !known.includes(url)));

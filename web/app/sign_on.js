@@ -12,7 +12,10 @@ const PLACE = 'navi.sign_on';
 /** Who signed out is not signed in again by a proxy that still knows them. */
 const LEFT = 'navi.left';
 
-/** Leaves this page for the provider, to come in as whoever one is there. @param {string} [invitation] by which somebody new joins */
+/**
+ * Leaves this page for the provider, to come in as whoever one is there.
+ * @param {string} [invitation] by which somebody new joins
+ */
 export async function signInThere(invitation) {
   leave('sign-in', await people.beginSignOn(invitation));
 }
@@ -28,7 +31,10 @@ function leave(purpose, { location: there, key }) {
   location.assign(there);
 }
 
-/** Takes in, once, what the provider sent back. @returns {{ purpose: 'sign-in' | 'link', answer: SignOnReturned } | null} */
+/**
+ * Takes in, once, what the provider sent back.
+ * @returns {{ purpose: 'sign-in' | 'link', answer: SignOnReturned } | null}
+ */
 export function takeAnswer() {
   const answer = takeReturned();
   if (answer === null) return null;

@@ -3,22 +3,32 @@
 
 /** @import { SessionState } from '../state/types.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { AccountInfo, CallDecision, Change, ConsentMode, Decision, PersonRef, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
+/**
+ * @import { AccountInfo, CallDecision, Change, ConsentMode, Decision, PersonRef, Profile,
+ *  SessionSummary, SystemStatus } from '../state/wire.js'
+ */
 /** @import { Attachments } from '../state/attachments.js' */
 
 import { hasWords } from '../i18n/index.js';
-import { inWords } from '../i18n/said.js';
+import { inWords } from '../i18n/phrases.js';
 import { computed, signal } from '../lit.js';
 import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
 /** @typedef {import('../state/types.js').Problem} PageError */
-/** @typedef {'account' | 'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'people' | 'permissions' | 'run' | 'runs' | 'setup' | 'share' | 'tags'} PanelName */
+/**
+ * @typedef {'account' | 'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' |
+ *  'palette' | 'people' | 'permissions' | 'run' | 'runs' | 'setup' | 'share' | 'tags'} PanelName
+ */
 /** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
 
-export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));
+export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false,
+  list: [] }));
 /** Those that are put away; before `read`, only what was heard of them. */
-export const archived = signal(/** @type {{ state: 'unread' | 'reading' | 'read' | 'failed', list: SessionSummary[] }} */ ({ state: 'unread', list: [] }));
+export const archived = signal(
+  /** @type {{ state: 'unread' | 'reading' | 'read' | 'failed', list: SessionSummary[] }} */ ({ state: 'unread',
+    list: [] }),
+);
 /** The tag whose conversations the list shows; null for all. */
 export const shownTag = signal(/** @type {string | null} */ (null));
 export const status = signal(/** @type {SystemStatus | null} */ (null));
@@ -125,7 +135,9 @@ export const shownTagsOf = signal(/** @type {string | null} */ (null));
 /** The run that its panel shows. */
 export const shownRun = signal(/** @type {string | null} */ (null));
 /** What this tab answered, by approval; `sending` until the service tells what came of it. */
-export const answering = signal(/** @type {ReadonlyMap<string, { decision: Decision, sending: boolean }>} */ (new Map()));
+export const answering = signal(
+  /** @type {ReadonlyMap<string, { decision: Decision, sending: boolean }>} */ (new Map()),
+);
 /** What this tab said of such calls and the service has not told yet, by call. */
 export const resolving = signal(/** @type {ReadonlyMap<string, CallDecision>} */ (new Map()));
 /** What the open session's tools changed and how that can be undone; null until it is read. */
@@ -134,6 +146,10 @@ export const changes = signal(/** @type {Change[] | null} */ (null));
 export const NEW = '';
 /** What is being written, by session. */
 export const drafts = signal(/** @type {ReadonlyMap<string, string>} */ (new Map()));
+/** Where the keyboard goes next: what draws that place takes it there. */
+export const focusWanted = signal(
+  /** @type {'composer' | 'continue' | 'sidebar-fold' | 'sidebar-unfold' | { unknown_call: string } | null} */ (null),
+);
 /** The message whose words the keyboard goes to next. */
 export const editWanted = signal(/** @type {string | null} */ (null));
 /** Messages that are being written anew, by their id. */
@@ -164,7 +180,10 @@ export const isGuest = computed(() => account.get()?.role === 'guest');
 export const isAdmin = computed(() => (account.get()?.role ?? 'admin') === 'admin');
 /** The secret of the invitation that was opened. */
 export const invitation = signal(/** @type {string | null} */ (null));
-/** @typedef {{ key: string, state: string, code: string | null, iss: string | null, error: string | null }} SignOnReturned */
+/**
+ * @typedef {{ key: string, state: string, code: string | null, iss: string | null, error: string |
+ *  null }} SignOnReturned
+ */
 /** What a provider sent back with the browser, to sign in. */
 export const returned = signal(/** @type {SignOnReturned | null} */ (null));
 /** Whether an account of elsewhere was just linked. */
@@ -185,7 +204,10 @@ export function rowOf(id) {
   return sessions.get().list.find(is_it) ?? archived.get().list.find(is_it);
 }
 
-/** Whether a session is this person's own; one that is in no list is as good as that. @param {SessionSummary | undefined} row */
+/**
+ * Whether a session is this person's own; one that is in no list is as good as that.
+ * @param {SessionSummary | undefined} row
+ */
 export const owns = (row) => row === undefined || row.shared == null || row.shared.owner.id === account.get()?.id;
 /** The same of the open one. */
 export const ownsOpen = computed(() => owns(rowOf(openId.get())));

@@ -5,17 +5,27 @@
 
 import { common, createLowlight } from 'lowlight';
 
-/** @typedef {'comment' | 'string' | 'number' | 'keyword' | 'name' | 'type' | 'attribute' | 'added' | 'removed' | ''} Kind */
+/**
+ * @typedef {'comment' | 'string' | 'number' | 'keyword' | 'name' | 'type' | 'attribute' | 'added' |
+ *  'removed' | ''} Kind
+ */
 /** @typedef {{ kind: Kind, text: string }} Piece */
 
 /** Longer code is shown plainly. */
 const MAX_CHARS = 100_000;
 
-/** What highlight.js calls them: <https://highlightjs.readthedocs.io/en/stable/css-classes-reference.html>. @type {Record<string, Kind>} */
+/**
+ * What highlight.js calls them:
+ * <https://highlightjs.readthedocs.io/en/stable/css-classes-reference.html>.
+ * @type {Record<string, Kind>}
+ */
 const KINDS = {
-  addition: 'added', attr: 'attribute', attribute: 'attribute', built_in: 'type', bullet: 'keyword', class: 'type', comment: 'comment', deletion: 'removed',
-  doctag: 'comment', keyword: 'keyword', literal: 'number', meta: 'comment', name: 'keyword', number: 'number', property: 'attribute', quote: 'comment',
-  regexp: 'string', section: 'name', 'selector-class': 'name', 'selector-id': 'name', 'selector-tag': 'keyword', string: 'string', symbol: 'number',
+  addition: 'added', attr: 'attribute', attribute: 'attribute', built_in: 'type', bullet: 'keyword',
+  class: 'type', comment: 'comment', deletion: 'removed',
+  doctag: 'comment', keyword: 'keyword', literal: 'number', meta: 'comment', name: 'keyword', number: 'number',
+  property: 'attribute', quote: 'comment',
+  regexp: 'string', section: 'name', 'selector-class': 'name', 'selector-id': 'name', 'selector-tag': 'keyword',
+  string: 'string', symbol: 'number',
   tag: 'keyword', 'template-variable': 'attribute', title: 'name', type: 'type', variable: 'attribute',
 };
 

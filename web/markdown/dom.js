@@ -74,7 +74,9 @@ function patchElement(element, old, next) {
     if (!(name in next.attrs) && !name.startsWith('.')) element.removeAttribute(name);
   }
   for (const [name, value] of Object.entries(next.attrs)) {
-    if (old.attrs[name] !== value) setAttribute(element, name, value);
+    // What one of our elements holds is a piece that keeps the whole answer, until the same comes in a text of its own.
+    const is_held = name.startsWith('.') && next.tag.includes('-');
+    if (is_held || old.attrs[name] !== value) setAttribute(element, name, value);
   }
   for (const [i, child] of next.children.entries()) patchChild(element, i, old.children[i], child);
   if (old.children.length > next.children.length) trim(element, next.children.length);

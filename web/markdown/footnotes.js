@@ -59,7 +59,8 @@ export class Footnotes {
       const { attrs, children } = /** @type {TreeNode} */ (this.#notes.get(label));
       const value = this.#numbers.get(label);
       if (value === undefined) return node('li', { class: 'unnamed' }, children);
-      return node('li', { value: String(value) }, [...children, node('navi-footnote-back', { '.label': attrs['.label'], '.number': String(value) })]);
+      return node('li', { value: String(value) },
+        [...children, node('navi-footnote-back', { '.label': attrs['.label'], '.number': String(value) })]);
     });
     return [{ node: node('ol', { class: 'footnotes' }, items) }];
   }

@@ -15,7 +15,9 @@ export const isOwn = (node) => owned.has(node);
 export function own(node) {
   if (owned.has(node)) return node;
   const attrs = JSON.parse(JSON.stringify(node.attrs));
-  const children = node.children.map((child) => (typeof child === 'string' ? JSON.parse(JSON.stringify(child)) : own(child)));
+  const children = node.children.map((child) => (typeof child === 'string'
+    ? JSON.parse(JSON.stringify(child))
+    : own(child)));
   const copy = { ...node, attrs, children };
   owned.add(copy);
   return copy;

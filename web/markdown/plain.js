@@ -5,7 +5,9 @@
 import { MarkdownStream } from './stream.js';
 
 /** What stands for a part that cannot be read out.
- * @typedef {(part: { kind: 'table', rows: number } | { kind: 'code', language: string } | { kind: 'formula' }) => string} Say */
+ * @typedef {(part: { kind: 'table', rows: number } | { kind: 'code', language: string } | { kind:
+ *  'formula' }) => string} Say
+ */
 
 const BLOCKS = new Set(['p', 'h3', 'h4', 'h5', 'h6', 'li', 'dt', 'dd', 'hr', 'pre']);
 const ENDS = /[.!?…:;,]["'»”’)]*$/u;
@@ -37,6 +39,7 @@ function read(part, say, lines) {
   if (attrs.class === 'table-scroll') lines.push(say({ kind: 'table', rows: rowsIn(part) - 1 }), '');
   else if (tag === 'navi-code') lines.push(say({ kind: 'code', language: attrs['.lang'] }), '');
   else if (tag === 'navi-math') lines[lines.length - 1] += say({ kind: 'formula' });
+  else if (tag === 'navi-remote-image') lines[lines.length - 1] += `🖼 ${attrs.alt || attrs.href}`;
   else if (tag === 'br') lines[lines.length - 1] += ' ';
   else {
     if (BLOCKS.has(tag)) lines.push('');
@@ -46,7 +49,9 @@ function read(part, say, lines) {
 }
 
 /** @param {TreeNode | string} part @returns {number} */
-const rowsIn = (part) => (typeof part === 'string' ? 0 : part.children.reduce((sum, child) => sum + rowsIn(child), part.tag === 'tr' ? 1 : 0));
+const rowsIn = (part) => (typeof part === 'string'
+  ? 0
+  : part.children.reduce((sum, child) => sum + rowsIn(child), part.tag === 'tr' ? 1 : 0));
 
 /**
  * The beginning of a text, as far as its last whole sentence.

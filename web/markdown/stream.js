@@ -10,6 +10,7 @@
 
 import { Lexer } from 'marked';
 import { EXTENSIONS } from './extensions.js';
+import { isOpen, OpenFence } from './fence.js';
 import { Footnotes } from './footnotes.js';
 import { Outline } from './outline.js';
 import { inGroups, isLongTable } from './table.js';
@@ -42,6 +43,11 @@ export class MarkdownStream {
   #blocks = [];
   /** Stands before the frozen place, and is no frozen block yet. @type {Begun | null} */
   #begun = null;
+  /**
+   * Stands last, and goes on without the lexer; `chars` of the text are read.
+   * @type {{ fence: OpenFence, node: TreeNode, chars: number } | null}
+   */
+  #fence = null;
   /** What the frozen blocks have of notes and their marks. */
   #notes = new Footnotes();
   /** The headings of the frozen blocks. */
@@ -85,6 +91,7 @@ export class MarkdownStream {
     this.#frozen = [];
     this.#frozen_chars = 0;
     this.#begun = null;
+    this.#fence = null;
     this.#notes = new Footnotes();
     this.#outline = new Outline();
     this.#links = {};
@@ -92,6 +99,8 @@ export class MarkdownStream {
 
   /** @param {string} text @returns {Block[]} */
   #grown(text) {
+    if (this.#fence?.fence.grow(text.slice(this.#fence.chars)) === true) return this.#withFence(text, this.#fence);
+    this.#fence = null;
     const head = this.#begun?.head ?? '';
     const tail = head + text.slice(this.#frozen_chars);
     const tokens = this.#lex(tail);
@@ -113,10 +122,26 @@ export class MarkdownStream {
       this.#begun = null;
     }
     this.#begin(tokens[keep_from], nodes[keep_from], keep_from === 0);
+    const last = keep_from === tokens.length - 1 ? tokens[keep_from] : undefined;
+    if (last?.type === 'code' && last.raw.includes('\n') && isOpen(last.raw)) {
+      const node = /** @type {TreeNode} */ (nodes[keep_from]);
+      this.#fence = { fence: new OpenFence(last.raw), node, chars: text.length };
+    }
     return this.#shown(nodes.slice(keep_from));
   }
 
-  /** The frozen blocks with those that are still open, and the notes of all. @param {(TreeNode | null)[]} open @returns {Block[]} */
+  /** @param {string} text @param {{ fence: OpenFence, node: TreeNode }} begun @returns {Block[]} */
+  #withFence(text, { fence, node }) {
+    const grown = { ...node, attrs: { ...node.attrs, '.code': fence.code } };
+    this.#fence = { fence, node: grown, chars: text.length };
+    return this.#shown([grown]);
+  }
+
+  /**
+   * The frozen blocks with those that are still open, and the notes of all.
+   * @param {(TreeNode | null)[]} open
+   * @returns {Block[]}
+   */
   #shown(open) {
     const notes = this.#notes.copy();
     const rest = notes.read(open, false);
@@ -200,7 +225,9 @@ function partsOf(token) {
 }
 
 /** The node that has the items or rows. @param {'list' | 'table'} type @param {TreeNode} node */
-const rowsOf = (type, node) => (type === 'list' ? node : /** @type {TreeNode} */ (/** @type {TreeNode} */ (node.children[0]).children[1]));
+const rowsOf = (type, node) => (type === 'list'
+  ? node
+  : /** @type {TreeNode} */ (/** @type {TreeNode} */ (node.children[0]).children[1]));
 
 /**
  * The same with other items or rows.
@@ -220,7 +247,8 @@ function withRows(type, node, rows) {
 const withoutLast = (type, node, count) => withRows(type, node, rowsOf(type, node).children.slice(0, -count));
 
 /** @param {Begun} begun @param {TreeNode} rest */
-const joined = ({ type, node }, rest) => withRows(type, node, [...rowsOf(type, node).children, ...rowsOf(type, rest).children]);
+const joined = ({ type, node }, rest) => withRows(type, node,
+  [...rowsOf(type, node).children, ...rowsOf(type, rest).children]);
 
 /**
  * @param {string} text

@@ -1,5 +1,6 @@
 // A table of many rows: they stand in groups, and those out of sight are not laid out. For that its
 // columns have widths that do not depend on all the rows: those of the first ones say how wide.
+// Laid out so, its parts are no table's by themselves to every browser: they say what they are.
 
 /** @import { TreeNode } from './tree.js' */
 
@@ -12,6 +13,15 @@ const MAX_CHARS = 48;
 const MIN_CHARS = 10;
 /** Beside the text of a cell. */
 const PADDING = '1.6rem';
+
+/** @type {Record<string, string>} */
+const ROLES = { table: 'table', thead: 'rowgroup', tbody: 'rowgroup', tr: 'row', th: 'columnheader', td: 'cell' };
+
+/**
+ * Rows with their roles, by those without: one that stays the same is not drawn again.
+ * @type {WeakMap<TreeNode, TreeNode>}
+ */
+const rows_with_roles = new WeakMap();
 
 /** @param {TreeNode} node @returns {{ table: TreeNode, head: TreeNode, rows: TreeNode[] } | null} */
 function partsOf({ attrs, children: [table] }) {
@@ -33,9 +43,26 @@ export function inGroups(node) {
   if (parts === null) return node;
   const { table, head, rows } = parts;
   const groups = Array.from({ length: Math.ceil(rows.length / GROUP_ROWS) }, (_, i) => (
-    { tag: 'tbody', attrs: { class: 'piece' }, children: rows.slice(i * GROUP_ROWS, (i + 1) * GROUP_ROWS) }));
+    withRole({
+      tag: 'tbody', attrs: { class: 'piece' },
+      children: rows.slice(i * GROUP_ROWS, (i + 1) * GROUP_ROWS).map(rowWithRoles),
+    })));
   const style = widths([.../** @type {TreeNode[]} */ (head.children), ...rows.slice(0, LONG_ROWS)]);
-  return { ...node, children: [{ ...table, attrs: { ...table.attrs, class: 'long', '.style': style }, children: [head, ...groups] }] };
+  const titles = withRole({ ...head, children: /** @type {TreeNode[]} */ (head.children).map(rowWithRoles) });
+  const long = { ...table, attrs: { ...table.attrs, class: 'long', '.style': style }, children: [titles, ...groups] };
+  return { ...node, children: [withRole(long)] };
+}
+
+/** @param {TreeNode} node @returns {TreeNode} */
+const withRole = (node) => ({ ...node, attrs: { ...node.attrs, role: ROLES[node.tag] } });
+
+/** @param {TreeNode} row @returns {TreeNode} */
+function rowWithRoles(row) {
+  const known = rows_with_roles.get(row);
+  if (known !== undefined) return known;
+  const told = withRole({ ...row, children: /** @type {TreeNode[]} */ (row.children).map(withRole) });
+  rows_with_roles.set(row, told);
+  return told;
 }
 
 /** How wide the columns are, by the longest text that these rows have in each. @param {TreeNode[]} rows */
@@ -47,14 +74,18 @@ function widths(rows) {
   for (const row of rows) {
     for (const [i, cell] of row.children.entries()) {
       longest[i] = Math.max(longest[i] ?? 1, charsOf(cell));
-      if (typeof cell !== 'string' && cell.attrs.class?.split(' ').includes('number')) numbers[i] = Math.max(numbers[i] ?? 0, charsOf(cell));
+      if (typeof cell !== 'string'
+        && cell.attrs.class?.split(' ').includes('number')) numbers[i] = Math.max(numbers[i] ?? 0, charsOf(cell));
     }
   }
   const least = longest.map((chars, i) => Math.max(Math.min(chars, MIN_CHARS), numbers[i] ?? 0));
-  const columns = longest.map((chars, i) => `minmax(calc(${least[i]}ch + ${PADDING}), ${Math.min(chars, MAX_CHARS) + 4}fr)`);
+  const columns = longest.map((chars,
+    i) => `minmax(calc(${least[i]}ch + ${PADDING}), ${Math.min(chars, MAX_CHARS) + 4}fr)`);
   const all = least.reduce((sum, chars) => sum + chars, 0);
   return `--columns: ${columns.join(' ')}; --least: calc(${all}ch + ${least.length} * ${PADDING})`;
 }
 
 /** @param {TreeNode | string} node @returns {number} */
-const charsOf = (node) => (typeof node === 'string' ? node.length : node.children.reduce((sum, child) => sum + charsOf(child), 0));
+const charsOf = (node) => (typeof node === 'string'
+  ? node.length
+  : node.children.reduce((sum, child) => sum + charsOf(child), 0));

@@ -4,6 +4,8 @@
 
 /** @import { Token, Tokens } from 'marked' */
 
+import { isOpen } from './fence.js';
+
 /**
  * @typedef {object} TreeNode
  * @property {string} tag
@@ -71,11 +73,15 @@ function quoteOf(token) {
   const children = blocksOf(token.tokens);
   const [first, ...rest] = children;
   const words = first?.tag === 'p' ? first.children[0] : '';
-  const found = typeof words === 'string' ? /^\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|$)/i.exec(words) : null;
+  const found = typeof words === 'string'
+    ? /^\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|$)/i.exec(words)
+    : null;
   if (found === null) return node('blockquote', {}, children);
   const kind = found[1].toLowerCase();
-  const left = [/** @type {string} */ (words).slice(found[0].length), ...first.children.slice(1)].filter((child) => child !== '');
-  return node('blockquote', { class: `alert ${kind}` }, [node('navi-alert', { '.kind': kind }), ...(left.length === 0 ? [] : [node('p', {}, left)]), ...rest]);
+  const left = [/** @type {string} */ (words).slice(found[0].length),
+    ...first.children.slice(1)].filter((child) => child !== '');
+  return node('blockquote', { class: `alert ${kind}` },
+    [node('navi-alert', { '.kind': kind }), ...(left.length === 0 ? [] : [node('p', {}, left)]), ...rest]);
 }
 
 /** @param {Tokens.Code} token */
@@ -85,15 +91,10 @@ function codeOf(token) {
   return node('navi-code', { '.lang': language, '.code': token.text, '.growing': isOpen(token.raw) ? 'yes' : '' });
 }
 
-/** Whether a fence is not closed yet: more of the code may come. @param {string} raw */
-function isOpen(raw) {
-  const fence = /^ {0,3}(`{3,}|~{3,})/.exec(raw)?.[1];
-  if (fence === undefined) return false;
-  const last = raw.trimEnd().split('\n').slice(1).at(-1)?.trim() ?? '';
-  return !(last.length >= fence.length && last === fence[0].repeat(last.length));
-}
-
-/** The end of a text that is complete: its last fence is over, closed or not. @param {TreeNode | string | undefined} last */
+/**
+ * The end of a text that is complete: its last fence is over, closed or not.
+ * @param {TreeNode | string | undefined} last
+ */
 export function finish(last) {
   if (last === undefined || typeof last === 'string') return;
   if (last.tag === 'navi-code') last.attrs['.growing'] = '';
@@ -108,13 +109,19 @@ function listOf(token) {
   const items = token.items.map((item) => {
     // The lexer sets a checkbox's mark beside its text.
     const tokens = item.tokens.filter(({ type }) => type !== 'checkbox');
-    const parts = tokens.map((child) => (child.type === 'text' && !token.loose ? inlineOf(child.tokens ?? [child]) : blocksOf([child])));
+    const parts = tokens.map((child) => (child.type === 'text' && !token.loose
+      ? inlineOf(child.tokens ?? [child])
+      : blocksOf([child])));
     return item.task ? taskOf(item.checked === true, parts) : node('li', {}, parts.flat());
   });
   return node(token.ordered ? 'ol' : 'ul', attrs, items);
 }
 
-/** What may be done or not: the words beside the box name it. @param {boolean} checked @param {(TreeNode | string)[][]} parts */
+/**
+ * What may be done or not: the words beside the box name it.
+ * @param {boolean} checked
+ * @param {(TreeNode | string)[][]} parts
+ */
 function taskOf(checked, parts) {
   const [words, ...below] = parts.length > 0 ? parts : [[]];
   const [first] = words;
@@ -138,7 +145,8 @@ function tableOf(token) {
   const row = (tag, cells) => node('tr', {}, cells.map((cell, i) => {
     const align = token.align[i];
     const children = inlineOf(cell.tokens);
-    const classes = [...(align == null ? [] : [`align-${align}`]), ...(tag === 'td' && isNumber(textOf(children)) ? ['number'] : [])];
+    const classes = [...(align == null ? [] : [`align-${align}`]),
+      ...(tag === 'td' && isNumber(textOf(children)) ? ['number'] : [])];
     return node(tag, classes.length === 0 ? {} : { class: classes.join(' ') }, children);
   }));
   const table = node('table', {}, [
@@ -157,7 +165,9 @@ const NUMBER_CHARS = 24;
 const isNumber = (text) => text.length <= NUMBER_CHARS && NUMBER.test(text);
 
 /** @param {(TreeNode | string)[]} children @returns {string} */
-const textOf = (children) => children.map((child) => (typeof child === 'string' ? child : textOf(child.children))).join('');
+const textOf = (children) => children.map((child) => (typeof child === 'string'
+  ? child
+  : textOf(child.children))).join('');
 
 /**
  * @param {Token[] | undefined} tokens
@@ -180,11 +190,10 @@ function inlineOf(tokens) {
         out.push(node('br'));
         break;
       case 'link':
-        out.push(linkOf(token.href, inlineOf(token.tokens)));
+        out.push(linkOf(token.href, inlineOf(token.tokens).map(asWords)));
         break;
       case 'image':
-        // An image would tell its host that the answer is being read: it is a link instead.
-        out.push(linkOf(token.href, [`🖼 ${plain(token.text) || token.href}`]));
+        out.push(imageOf(token.href, plain(token.text)));
         break;
       case 'text':
         if (token.tokens !== undefined) out.push(...inlineOf(token.tokens));
@@ -220,6 +229,28 @@ function linkOf(href, children) {
   const safe = safeHref(href);
   if (safe === null) return node('span', { class: 'dead-link' }, children);
   return node('a', { href: safe, target: '_blank', rel: 'noopener noreferrer' }, children);
+}
+
+/**
+ * An image would tell its host that the answer is being read: it is asked for by hand.
+ * @param {string} href
+ * @param {string} alt
+ */
+function imageOf(href, alt) {
+  const safe = safeHref(href);
+  if (safe === null || safe.startsWith('mailto:')) return linkOf(href, [`🖼 ${alt || href}`]);
+  return node('navi-remote-image', { href: safe, alt });
+}
+
+/**
+ * An image in a link is words of it: nothing else can be pressed there.
+ * @param {TreeNode | string} child
+ * @returns {TreeNode | string}
+ */
+function asWords(child) {
+  if (typeof child === 'string') return child;
+  if (child.tag === 'navi-remote-image') return `🖼 ${child.attrs.alt || child.attrs.href}`;
+  return { ...child, children: child.children.map(asWords) };
 }
 
 /**

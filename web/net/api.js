@@ -1,7 +1,13 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered. Paths are relative to the page, which may stand behind any prefix.
 
-/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, ContextParts, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, PlanEdit, Profile, ProfileText, Report, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SettingList, SkillInfo, SystemStatus, TodoItem, WorkspaceListing } from '../state/wire.js' */
+/**
+ * @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, ContextParts, Envelope,
+ * ExtensionFolders, ExtensionTool, Fact, FormerFact, McpDraft, McpEntry, McpServer, McpTrial,
+ * MemoryOverview, MessagePage, PlanEdit, Profile,
+ *  ProfileText, Report, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary,
+ *  SettingList, SkillInfo, SystemStatus, TodoItem, WorkspaceListing } from '../state/wire.js'
+ */
 /** @import { ImportedSession } from '../state/import.js' */
 
 import { key } from './key.js';
@@ -36,7 +42,9 @@ export async function ask(method, path, body, signal) {
   try {
     return await fetch(path, {
       method,
-      headers: body === undefined ? { 'x-navi-key': key() } : { 'x-navi-key': key(), 'content-type': 'application/json' },
+      headers: body === undefined
+        ? { 'x-navi-key': key() }
+        : { 'x-navi-key': key(), 'content-type': 'application/json' },
       body: sent,
       credentials: 'same-origin',
       keepalive: method !== 'GET' && (sent?.length ?? 0) <= OUTLIVES_CHARS,
@@ -60,7 +68,9 @@ export async function read(response) {
   if (!response.ok) {
     const error = json?.error ?? json;
     const code = response.status === 401 ? 'unauthorized' : String(error?.code ?? 'internal');
-    throw new ApiError({ code, message: String(error?.message ?? `HTTP ${response.status}`), phrase: error?.phrase }, response.status);
+    throw new ApiError({
+      code, message: String(error?.message ?? `HTTP ${response.status}`), phrase: error?.phrase,
+    }, response.status);
   }
   return json;
 }
@@ -86,7 +96,12 @@ const listOf = (answer, name) => (Array.isArray(answer) ? answer : answer?.[name
 /** @param {string} id @param {string} file_id */
 export const filePath = (id, file_id) => `${session(id)}/files/${encodeURIComponent(file_id)}`;
 
-/** A file of the workspace, to keep or as the picture that Navi makes of it. @param {string} id @param {'file' | 'image'} as @param {string} path */
+/**
+ * A file of the workspace: to keep, as the picture that Navi makes of it, or what was changed in it.
+ * @param {string} id
+ * @param {'file' | 'image' | 'changes'} as
+ * @param {string} path
+ */
 export const workspacePath = (id, as, path) => `${session(id)}/workspace/${as}?path=${encodeURIComponent(path)}`;
 
 /** @param {Pick<Fact, 'category' | 'key'>} fact */
@@ -100,7 +115,12 @@ export const api = {
   sessions: async () => listOf(await call('GET', 'sessions'), 'sessions'),
   /** Those that are put away. @returns {Promise<SessionSummary[]>} */
   archived: async () => listOf(await call('GET', 'sessions?archived=true'), 'sessions'),
-  /** The session with its newest messages. @param {string} id @param {number} newest @returns {Promise<SessionSnapshot>} */
+  /**
+   * The session with its newest messages.
+   * @param {string} id
+   * @param {number} newest
+   * @returns {Promise<SessionSnapshot>}
+   */
   session: (id, newest) => call('GET', `${session(id)}?messages=${newest}`),
   /** The session with its whole conversation. @param {string} id @returns {Promise<SessionSnapshot>} */
   wholeSession: (id) => call('GET', session(id)),
@@ -108,13 +128,35 @@ export const api = {
   context: (id) => call('GET', `${session(id)}/context`),
   /** What fills its next call. @param {string} id @returns {Promise<ContextParts>} */
   contextParts: (id) => call('GET', `${session(id)}/context/parts`),
-  /** Those before a message. @param {string} id @param {string} message_id @param {number} limit @returns {Promise<MessagePage>} */
-  messagesBefore: (id, message_id, limit) => call('GET', `${session(id)}/messages?before=${encodeURIComponent(message_id)}&limit=${limit}`),
-  /** @param {string | null} profile_id @param {string | null} model @param {ConsentMode | null} mode @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
+  /**
+   * Those before a message.
+   * @param {string} id
+   * @param {string} message_id
+   * @param {number} limit
+   * @returns {Promise<MessagePage>}
+   */
+  messagesBefore: (id, message_id, limit) => call('GET',
+    `${session(id)}/messages?before=${encodeURIComponent(message_id)}&limit=${limit}`),
+  /**
+   * @param {string | null} profile_id
+   * @param {string | null} model
+   * @param {ConsentMode | null} mode
+   * @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>}
+   */
   create: (profile_id, model, mode) => call('POST', 'sessions', { profile_id, model, mode }),
-  /** A large one takes its time. @param {ImportedSession} file @returns {Promise<{ session: SessionSummary, messages: number, left_out: { images: number, files: number } }>} */
+  /**
+   * A large one takes its time.
+   * @param {ImportedSession} file
+   * @returns {Promise<{ session: SessionSummary, messages: number, left_out: { images: number,
+   *  files: number } }>}
+   */
   importSession: (file) => call('POST', 'sessions/import', file, AbortSignal.timeout(IMPORT_PATIENCE_MS)),
-  /** What is left out stays; the model null is the profile's own. @param {string} id @param {{ title?: string, profile_id?: string, model?: string | null, tags?: string[], archived?: boolean }} changes */
+  /**
+   * What is left out stays; the model null is the profile's own.
+   * @param {string} id
+   * @param {{ title?: string, profile_id?: string, model?: string | null, tags?: string[],
+   *  archived?: boolean }} changes
+   */
   change: (id, changes) => call('PATCH', session(id), changes),
   /** @param {string} id @param {PlanEdit} edit @returns {Promise<{ items: TodoItem[] }>} the list as it stands then */
   editPlan: (id, edit) => call('PATCH', `${session(id)}/plan`, edit),
@@ -155,11 +197,22 @@ export const api = {
     const { events, next } = await call('GET', cursor === null ? path : `${path}?cursor=${encodeURIComponent(cursor)}`);
     return { events, next: next == null ? null : String(next) };
   },
-  /** The session's runs, newest first, 50 at a time: those before one where that is named. @param {string} id @param {string | null} before @returns {Promise<import('../state/wire.js').RunList>} */
-  runs: (id, before) => call('GET', `${session(id)}/runs${before === null ? '' : `?before=${encodeURIComponent(before)}`}`),
+  /**
+   * The session's runs, newest first, 50 at a time: those before one where that is named.
+   * @param {string} id
+   * @param {string | null} before
+   * @returns {Promise<import('../state/wire.js').RunList>}
+   */
+  runs: (id, before) => call('GET',
+    `${session(id)}/runs${before === null ? '' : `?before=${encodeURIComponent(before)}`}`),
   /** A run, and each call of a model in it. @param {string} run_id @returns {Promise<RunDetails>} */
   run: (run_id) => call('GET', `runs/${encodeURIComponent(run_id)}`),
-  /** What the model was sent at a call, and what it replied. @param {string} run_id @param {number} n @returns {Promise<CallDetails>} */
+  /**
+   * What the model was sent at a call, and what it replied.
+   * @param {string} run_id
+   * @param {number} n
+   * @returns {Promise<CallDetails>}
+   */
   runCall: (run_id, n) => call('GET', `runs/${encodeURIComponent(run_id)}/calls/${n}`),
   /** @param {string} id @param {string} run_id */
   stopChild: (id, run_id) => call('POST', `${session(id)}/subagents/${encodeURIComponent(run_id)}/stop`),
@@ -169,7 +222,8 @@ export const api = {
    * @param {string | null} content its new text; null to keep it
    * @returns {Promise<{ branch_id: number, run_id: string, message_id: string }>}
    */
-  branch: (id, message_id, content) => call('POST', `${session(id)}/branches`, content === null ? { message_id } : { message_id, content }),
+  branch: (id, message_id, content) => call('POST', `${session(id)}/branches`,
+    content === null ? { message_id } : { message_id, content }),
   /** @param {string} id @param {number} branch_id */
   showBranch: (id, branch_id) => call('PUT', `${session(id)}/branch`, { branch_id }),
   /** @param {string} query @param {number} limit @param {AbortSignal} signal @returns {Promise<SearchHit[]>} */
@@ -195,15 +249,31 @@ export const api = {
   setMode: (id, mode) => call('PATCH', `${session(id)}/mode`, { mode }),
   /** @param {string} id @returns {Promise<Change[]>} newest first */
   changes: async (id) => listOf(await call('GET', `${session(id)}/changes`), 'changes'),
+  /**
+   * @param {string} id
+   * @param {string} path
+   * @returns {Promise<import('../state/wire.js').FileChange[]>} newest first
+   */
+  fileChanges: async (id, path) => listOf(await call('GET', workspacePath(id, 'changes', path)), 'changes'),
   /** @param {string} id @param {string} change_id */
   undo: (id, change_id) => call('POST', `${session(id)}/changes/${encodeURIComponent(change_id)}/undo`),
   /** @param {string} id @returns {Promise<SessionFile[]>} */
   files: async (id) => listOf(await call('GET', `${session(id)}/files`), 'files'),
   /** @param {string} id @param {string} file_id */
   removeFile: (id, file_id) => call('DELETE', filePath(id, file_id)),
-  /** A directory of the workspace; '' for all of it. @param {string} id @param {string} path @returns {Promise<WorkspaceListing>} */
+  /**
+   * A directory of the workspace; '' for all of it.
+   * @param {string} id
+   * @param {string} path
+   * @returns {Promise<WorkspaceListing>}
+   */
   workspace: (id, path) => call('GET', `${session(id)}/workspace?path=${encodeURIComponent(path)}`),
-  /** A file of the workspace as text; null where it is none, or too long to be looked at. @param {string} id @param {string} path @returns {Promise<string | null>} */
+  /**
+   * A file of the workspace as text; null where it is none, or too long to be looked at.
+   * @param {string} id
+   * @param {string} path
+   * @returns {Promise<string | null>}
+   */
   async workspaceText(id, path) {
     const response = await ask('GET', workspacePath(id, 'file', path));
     if (!response.ok) return read(response);
@@ -224,7 +294,8 @@ export const api = {
   forgetRule: (id) => call('DELETE', `consent/rules/${encodeURIComponent(id)}`),
   /** @param {string | null} cursor @returns {Promise<{ entries: ConsentEntry[], next: string | null }>} */
   async decisions(cursor) {
-    const answer = await call('GET', cursor === null ? 'consent/log' : `consent/log?before=${encodeURIComponent(cursor)}`);
+    const answer = await call('GET',
+      cursor === null ? 'consent/log' : `consent/log?before=${encodeURIComponent(cursor)}`);
     const next = answer?.next ?? null;
     return { entries: listOf(answer, 'entries'), next: next === null ? null : String(next) };
   },
@@ -238,6 +309,25 @@ export const api = {
   mcp: async () => listOf(await call('GET', 'mcp'), 'servers'),
   /** @param {string} name */
   restartServer: (name) => call('POST', `mcp/${encodeURIComponent(name)}/restart`),
+  /** As it stands in the file, without its secrets. @param {string} name @returns {Promise<McpEntry>} */
+  mcpEntry: (name) => call('GET', `mcp/${encodeURIComponent(name)}`),
+  /** @param {string} name @param {McpDraft} draft */
+  writeMcp: (name, draft) => call('PUT', `mcp/${encodeURIComponent(name)}`, draft),
+  /**
+   * Starts it, asks what it offers, and keeps nothing.
+   * @param {string} name
+   * @param {McpDraft} draft
+   * @param {AbortSignal} signal
+   * @returns {Promise<McpTrial>}
+   */
+  tryMcp: (name, draft, signal) => call('POST', `mcp/${encodeURIComponent(name)}/try`, draft, signal),
+  /** @param {string} name @param {string} version of the entry that is meant */
+  removeMcp: (name, version) => call('DELETE',
+    `mcp/${encodeURIComponent(name)}?version=${encodeURIComponent(version)}`),
+  /** @param {string} name */
+  restoreMcp: (name) => call('POST', `mcp/${encodeURIComponent(name)}/restore`),
+  /** Where tools, skills and servers are looked for. @returns {Promise<ExtensionFolders>} */
+  extensionFolders: () => call('GET', 'extensions'),
   /** @returns {Promise<SkillInfo[]>} */
   skills: async () => listOf(await call('GET', 'skills'), 'skills'),
   /** All facts, as a file holds them. @returns {Promise<unknown>} */
@@ -247,8 +337,13 @@ export const api = {
   status: () => call('GET', 'api/status'),
   /** @param {string} id @returns {Promise<ProfileText>} */
   profileFile: (id) => call('GET', `agents/profiles/${encodeURIComponent(id)}/file`),
-  /** @param {string} id @param {string} text @param {string | null} before what stood in the file; null where there was none */
-  writeProfileFile: (id, text, before) => call('PUT', `agents/profiles/${encodeURIComponent(id)}/file`, { text, before }),
+  /**
+   * @param {string} id
+   * @param {string} text
+   * @param {string | null} before what stood in the file; null where there was none
+   */
+  writeProfileFile: (id, text, before) => call('PUT', `agents/profiles/${encodeURIComponent(id)}/file`,
+    { text, before }),
   /** @param {string} name */
   fetchModel: (name) => call('POST', 'api/models/fetch', { name }),
   /** @param {string} name as Ollama's library has it */
@@ -257,6 +352,21 @@ export const api = {
   stopPull: (name) => call('POST', 'api/models/pull/stop', { name }),
   /** @returns {Promise<SettingList>} */
   settings: () => call('GET', 'api/settings'),
+  /**
+   * @param {string} version that was read
+   * @param {Record<string, string | null>} changes null: the default
+   * @returns {Promise<SettingList>}
+   */
+  changeSettings: (version, changes) => call('PATCH', 'api/settings', { version, changes }),
+  /** @param {string} version that was read @returns {Promise<SettingList>} */
+  undoSettings: (version) => call('POST', 'api/settings/undo', { version }),
+  /**
+   * @param {import('../state/wire.js').ModelServerTrial} server
+   * @returns {Promise<import('../state/wire.js').ModelServerFound>}
+   */
+  tryModelServer: (server) => call('POST', 'api/models/try', server),
+  /** @param {import('../state/wire.js').ModelServerChoice} server @returns {Promise<SettingList>} */
+  useModelServer: (server) => call('PUT', 'api/models/server', server),
   /** What is wrong, looked for now. @returns {Promise<Report>} */
   diagnostics: () => call('GET', 'api/diagnostics'),
   /** @returns {Promise<Profile[]>} */

@@ -48,10 +48,15 @@ export function takeReturned() {
   if (found === null) return null;
   history.replaceState(null, '', location.pathname);
   const answer = new URLSearchParams(found[1]);
-  return { state: answer.get('state') ?? '', code: answer.get('code'), iss: answer.get('iss'), error: answer.get('error') };
+  return { state: answer.get('state') ?? '', code: answer.get('code'), iss: answer.get('iss'),
+    error: answer.get('error') };
 }
 
-/** The secret of a link to a conversation. It stays behind the address, so that the page can be loaded again. @returns {string | null} */
+/**
+ * The secret of a link to a conversation. It stays behind the address, so that the page can be
+ * loaded again.
+ * @returns {string | null}
+ */
 export const sharedSecret = () => /^#\/shared\/([\w-]+)$/.exec(location.hash)?.[1] ?? null;
 
 /** Another tab may have logged in since. */

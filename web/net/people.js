@@ -1,6 +1,10 @@
 // REST calls about accounts: one's own, those of all people, and the record.
 
-/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, LeftHere, LinkedSignOn, MadeInvitation, OwnLimits, PersonInfo, PowersInfo, ProofRequest, RecordLine, UserRole, Scope, SignOnBegun, TokenInfo, WaysIn } from '../state/wire.js' */
+/**
+ * @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, LeftHere,
+ *  LinkedSignOn, MadeInvitation, OwnLimits, PersonInfo, PowersInfo, ProofRequest, RecordLine,
+ *  UserRole, Scope, SignOnBegun, TokenInfo, WaysIn } from '../state/wire.js'
+ */
 /** @import { SignOnReturned } from '../app/signals.js' */
 
 import { ask, call, read } from './api.js';
@@ -20,12 +24,17 @@ export const RECORD_PAGE = 100;
 export const people = {
   /** Whether people sign in here, and by what. @returns {Promise<WaysIn>} */
   waysIn: () => call('GET', 'api/sign-in'),
-  /** @param {{ name: string, password: string } | { name: string, recovery_code: string }} proof @returns {Promise<{ key: string }>} */
+  /**
+   * @param {{ name: string, password: string } | { name: string, recovery_code: string }} proof
+   * @returns {Promise<{ key: string }>}
+   */
   signIn: (proof) => call('POST', 'api/sign-in', proof),
   /** Where one signs out of the provider, too, where one came in by it. @returns {Promise<LeftHere | null>} */
   signOut: () => call('POST', 'logout'),
   /** @param {string} [invitation] the secret of the one by which somebody new joins @returns {Promise<SignOnBegun>} */
-  beginSignOn: (invitation) => (invitation === undefined ? call('POST', 'api/sign-on') : call('POST', 'api/sign-on', { invitation })),
+  beginSignOn: (invitation) => (invitation === undefined
+    ? call('POST', 'api/sign-on')
+    : call('POST', 'api/sign-on', { invitation })),
   /** @param {SignOnReturned} answer @returns {Promise<{ key: string }>} */
   finishSignOn: (answer) => call('POST', 'api/sign-on/finish', answer),
   /** @returns {Promise<{ key: string }>} */
@@ -37,7 +46,11 @@ export const people = {
 
   /** @returns {Promise<AccountInfo>} */
   account: () => call('GET', 'api/account'),
-  /** What is left out stays. @param {{ name?: string, password?: string, current_password?: string }} changes @returns {Promise<AccountInfo>} */
+  /**
+   * What is left out stays.
+   * @param {{ name?: string, password?: string, current_password?: string }} changes
+   * @returns {Promise<AccountInfo>}
+   */
   changeAccount: (changes) => call('PATCH', 'api/account', changes),
   /** @param {ProofRequest} proof @returns {Promise<{ codes: string[] }>} */
   makeRecoveryCodes: (proof) => call('POST', 'api/account/recovery-codes', proof),
@@ -85,7 +98,11 @@ export const people = {
   /** @param {string} id */
   removeInvitation: (id) => call('DELETE', one('invitations', id)),
 
-  /** The newest first. @param {number | null} before only lines from before this one @returns {Promise<RecordLine[]>} */
+  /**
+   * The newest first.
+   * @param {number | null} before only lines from before this one
+   * @returns {Promise<RecordLine[]>}
+   */
   record: (before) => call('GET', `api/record?limit=${RECORD_PAGE}${before === null ? '' : `&before=${before}`}`),
   /** All of it, as a file. */
   exportRecord: () => file('api/record/export'),

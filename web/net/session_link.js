@@ -48,7 +48,10 @@ export class SessionLink {
   /** Whether a frame was told that cannot be read: where its number is missing, the log will not heal it. */
   #unreadable = false;
   #closed = false;
-  /** Whether the run that goes answers a message anew, or goes on with it: where its branch begins is known at its end. */
+  /**
+   * Whether the run that goes answers a message anew, or goes on with it: where its branch begins
+   * is known at its end.
+   */
   #anew = false;
   /** Counts the snapshots: what was asked about one says nothing of the next. */
   #snapshots = 0;

@@ -7,12 +7,15 @@ import { ApiError } from './api.js';
 
 /** @param {string} path @param {string} secret @param {AbortSignal} [signal] */
 async function ask(path, secret, signal) {
-  const response = await fetch(path, { headers: { 'x-navi-link': secret }, credentials: 'same-origin', signal }).catch(() => {
+  const response = await fetch(path,
+    { headers: { 'x-navi-link': secret }, credentials: 'same-origin', signal }).catch(() => {
     throw new ApiError({ code: 'unreachable', message: '' }, 0);
   });
   if (response.ok) return response;
   const error = await response.json().catch(() => null);
-  throw new ApiError({ code: String(error?.code ?? 'internal'), message: String(error?.message ?? `HTTP ${response.status}`) }, response.status);
+  throw new ApiError({
+    code: String(error?.code ?? 'internal'), message: String(error?.message ?? `HTTP ${response.status}`),
+  }, response.status);
 }
 
 /** @param {string} secret @returns {Promise<SharedSession>} */

@@ -5,7 +5,9 @@
 /** @import { Child, SessionState } from './types.js' */
 
 /** A question, and its answer once there is one.
- * @typedef {PendingApproval & { decision: Decision | null, by: DecidedBy | null, note: string | null, author: PersonRef | null }} Approval */
+ * @typedef {PendingApproval & { decision: Decision | null, by: DecidedBy | null, note: string |
+ *  null, author: PersonRef | null }} Approval
+ */
 
 /** So many answered questions are kept: each is shown with its call. */
 const KEPT = 200;
@@ -22,7 +24,8 @@ export function withRequest(state, frame) {
   const { approval_id, call_id, tool, request, expires_at } = frame;
   if (state.approvals.some((known) => known.approval_id === approval_id)) return state;
   const approval = newApproval({
-    approval_id, run_id: frame.run_id ?? '', call_id, tool, request, requested_at: frame.at, expires_at, is_subagent: frame.is_subagent === true,
+    approval_id, run_id: frame.run_id ?? '', call_id, tool, request, requested_at: frame.at, expires_at,
+    is_subagent: frame.is_subagent === true,
   });
   return { ...state, approvals: [...state.approvals.slice(-KEPT), approval] };
 }
@@ -35,7 +38,9 @@ export function withRequest(state, frame) {
  */
 export function withResolution(state, frame) {
   const { approval_id, decision, by, note = null, author = null } = frame;
-  const approvals = state.approvals.map((known) => (known.approval_id === approval_id ? { ...known, decision, by, note, author } : known));
+  const approvals = state.approvals.map((known) => (known.approval_id === approval_id
+    ? { ...known, decision, by, note, author }
+    : known));
   return withoutConsentWait({ ...state, approvals }, frame.run_id);
 }
 
@@ -48,7 +53,9 @@ export function withResolution(state, frame) {
 function withoutConsentWait(state, run_id) {
   const child = run_id === undefined ? undefined : state.children[run_id];
   if (child !== undefined) {
-    return child.waiting?.reason === 'approval' ? { ...state, children: { ...state.children, [child.run_id]: { ...child, waiting: null } } } : state;
+    return child.waiting?.reason === 'approval'
+      ? { ...state, children: { ...state.children, [child.run_id]: { ...child, waiting: null } } }
+      : state;
   }
   return state.waiting?.reason === 'approval' ? { ...state, waiting: null } : state;
 }

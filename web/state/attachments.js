@@ -35,7 +35,8 @@ export function readAttachment(kept, id) {
   const image = typeof kept.image === 'string' ? kept.image : null;
   const file = typeof kept.file?.path === 'string' ? kept.file : null;
   if (data === null && image === null && file === null) return null;
-  return { id, name: kept.name, bytes: kept.bytes, picture: kept.picture === true, data, image, file, sent: 0, error: null, state: data === null ? 'done' : 'waiting' };
+  return { id, name: kept.name, bytes: kept.bytes, picture: kept.picture === true, data, image, file, sent: 0,
+    error: null, state: data === null ? 'done' : 'waiting' };
 }
 
 /**

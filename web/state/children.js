@@ -5,9 +5,9 @@
 /** @import { Envelope } from './wire.js' */
 /** @import { Call, Child, Entry, SessionState } from './types.js' */
 
-import { closeRun, mapAssistant } from './edits.js';
+import { ruleOf } from './events.js';
 import { newNotice, profileOf, withNoticeInPlace } from './model.js';
-import { applyToThread, withNotice } from './thread.js';
+import { ended } from './run.js';
 
 /**
  * Whether the frame is of a subagent's run.
@@ -29,37 +29,13 @@ export function applyToChild(state, frame) {
   if (run_id === undefined) return state;
   const known = state.children[run_id] ?? newChild(run_id, frame);
   if (frame.seq !== undefined && frame.seq <= known.last_seq) return state;
-  const next = childEvent(known, frame);
+  const { child: own, thread } = ruleOf(frame.type);
+  const apply = own ?? thread;
+  const next = apply === undefined ? known : apply(known, frame);
   // A part whose beginning this page never saw is none of its business: the log has it.
   if (next === null) return known.call_id === null ? state : null;
   const child = frame.seq === undefined ? next : { ...next, last_seq: frame.seq };
   return child === known ? state : { ...state, children: { ...state.children, [run_id]: child } };
-}
-
-/**
- * @param {Child} child
- * @param {Envelope} frame
- * @returns {Child | null}
- */
-function childEvent(child, frame) {
-  switch (frame.type) {
-    case 'subagent_started':
-      return { ...child, call_id: frame.call_id, profile_id: frame.profile_id, task: frame.task, parent_run_id: frame.parent_run_id ?? null };
-    case 'subagent_finished':
-      return {
-        ...closeRun(child, child.run_id, frame.at, frame.completed_normally ? 'complete' : 'interrupted', 'outcome_unknown'),
-        call_id: frame.call_id,
-        state: frame.completed_normally ? 'completed' : 'limited',
-      };
-    case 'stream_end':
-      return mapAssistant(child, frame.message_id, frame, (entry) => ({ ...entry, content: frame.content, open: false, thinking_open: false }));
-    case 'stream_stopped':
-      return closeRun(child, child.run_id, frame.at, 'stopped', 'stopped');
-    case 'error':
-      return withNotice(child, frame);
-    default:
-      return applyToThread(child, frame);
-  }
 }
 
 /**
@@ -93,7 +69,8 @@ export function reading(state, run_id) {
  * @returns {SessionState}
  */
 export function unread(state, run_id, { code, message }) {
-  return { ...withHeld(state, run_id), histories: { ...state.histories, [run_id]: { state: 'failed', code, message } } };
+  return { ...withHeld(state, run_id),
+    histories: { ...state.histories, [run_id]: { state: 'failed', code, message } } };
 }
 
 /**
@@ -128,7 +105,8 @@ export function withHistory(state, run_id, frames) {
   const over = state.run?.run_id !== run_id;
   const own = Object.keys(fresh.children).map((id) => [id, over ? ended(whole.children[id]) : whole.children[id]]);
   const children = { ...whole.children, ...Object.fromEntries(own) };
-  return { ...whole, entries: withResumed(state.entries, frames), children, histories: { ...state.histories, [run_id]: { state: 'ready' } } };
+  return { ...whole, entries: withResumed(state.entries, frames), children,
+    histories: { ...state.histories, [run_id]: { state: 'ready' } } };
 }
 
 /**
@@ -139,16 +117,6 @@ export function withHistory(state, run_id, frames) {
 function withResumed(entries, frames) {
   const told = frames.find((frame) => frame.type === 'notice' && frame.code === 'run_resumed');
   return told?.type === 'notice' ? withNoticeInPlace(entries, newNotice(told)) : entries;
-}
-
-/**
- * Nothing of a subagent goes on after its session's run: it ends with it.
- * @param {Child} child
- * @returns {Child}
- */
-export function ended(child) {
-  if (child.state !== 'running') return child;
-  return { ...closeRun(child, child.run_id, '', 'interrupted', 'outcome_unknown'), state: 'limited' };
 }
 
 /**
@@ -189,7 +157,9 @@ export function nameOf(task) {
 
 /** @param {unknown} args @param {'task' | 'context'} name */
 export function textOf(args, name) {
-  const value = args !== null && typeof args === 'object' ? Object.entries(args).find(([key]) => key === name)?.[1] : '';
+  const value = args !== null && typeof args === 'object'
+    ? Object.entries(args).find(([key]) => key === name)?.[1]
+    : '';
   return typeof value === 'string' ? value : '';
 }
 
@@ -219,7 +189,8 @@ export function saysCompleted(result) {
  * @param {string} call_id
  */
 export function profileAt(state, call_id) {
-  const at = state.entries.findIndex((entry) => entry.kind === 'assistant' && entry.calls.some((call) => call.id === call_id));
+  const at = state.entries.findIndex((entry) => entry.kind === 'assistant'
+    && entry.calls.some((call) => call.id === call_id));
   if (at < 0) return '';
   const before = state.entries.slice(0, at).findLast((entry) => entry.kind === 'switch');
   if (before?.kind === 'switch') return before.profile_id;

@@ -3,7 +3,11 @@
 /** @typedef {{ id: number, source: string, dark: boolean }} Asked */
 /** @typedef {{ svg: string, width: number, height: number, kind: string }} Drawn */
 /** @typedef {{ id: number } & (Drawn | { error: string })} Answer */
-/** Why something is no picture. @typedef {{ why: 'syntax' | 'unknown' | 'size' | 'large' | 'time' | 'load', line?: number }} Problem */
+/**
+ * Why something is no picture.
+ * @typedef {{ why: 'syntax' | 'unknown' | 'size' | 'large' | 'time' | 'load', line?: number }}
+ *  Problem
+ */
 
 /** Longer than any diagram that a person reads. */
 export const MAX_SOURCE_CHARS = 20_000;
@@ -12,8 +16,10 @@ export const MAX_IMAGE_CHARS = 2_000_000;
 
 /** The kinds that have a word, by how their names begin. @type {[RegExp, string][]} */
 const KINDS = [
-  [/^(flow|graph)/i, 'flowchart'], [/^sequence/i, 'sequence'], [/^class/i, 'class'], [/^state/i, 'state'], [/^er/i, 'er'], [/^gantt/i, 'gantt'], [/^pie/i, 'pie'],
-  [/^gitgraph/i, 'git'], [/^mindmap/i, 'mindmap'], [/^timeline/i, 'timeline'], [/^journey/i, 'journey'], [/^(xychart|quadrant|radar|sankey)/i, 'chart'],
+  [/^(flow|graph)/i, 'flowchart'], [/^sequence/i, 'sequence'], [/^class/i, 'class'], [/^state/i, 'state'],
+  [/^er/i, 'er'], [/^gantt/i, 'gantt'], [/^pie/i, 'pie'],
+  [/^gitgraph/i, 'git'], [/^mindmap/i, 'mindmap'], [/^timeline/i, 'timeline'], [/^journey/i, 'journey'],
+  [/^(xychart|quadrant|radar|sankey)/i, 'chart'],
 ];
 
 /** @param {string} kind as the library calls it */
@@ -30,7 +36,9 @@ const UNTITLED = new Set(['flowchart', 'class', 'state', 'er', 'mindmap']);
 export function titleOf(source, kind) {
   const front = /^\s*---[ \t]*\r?\n([\s\S]*?)\n[ \t]*---/.exec(source)?.[1] ?? '';
   const found = /^[ \t]*accTitle[ \t]*:[ \t]*(.+)$/m.exec(source)?.[1] ?? /^title[ \t]*:[ \t]*(.+)$/m.exec(front)?.[1]
-    ?? (UNTITLED.has(kind) ? null : /^[ \t]*(?:pie[ \t]+(?:showData[ \t]+)?)?title:?[ \t]+(.+)$/m.exec(source)?.[1]) ?? '';
+    ?? (UNTITLED.has(kind)
+      ? null
+      : /^[ \t]*(?:pie[ \t]+(?:showData[ \t]+)?)?title:?[ \t]+(.+)$/m.exec(source)?.[1]) ?? '';
   return found.trim().replace(/^(["'])(.*)\1$/, '$2').slice(0, 200);
 }
 

@@ -1,6 +1,9 @@
 // A unified difference as rows with line numbers, out of a text that may hold more than it.
 
-/** @typedef {{ kind: 'same' | 'added' | 'removed' | 'gap' | 'file', text: string, before: number | null, after: number | null }} Row */
+/**
+ * @typedef {{ kind: 'same' | 'added' | 'removed' | 'gap' | 'file', text: string, before: number |
+ *  null, after: number | null }} Row
+ */
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 const FILE = /^(?:---|\+\+\+) /;

@@ -96,7 +96,8 @@ export function withOutput(state, frame) {
 export function closeThinking(entry, at) {
   if (!entry.thinking_open) return entry;
   const from = entry.thinking_started_at;
-  return { ...entry, thinking_open: false, thinking_ms: from === null ? null : Math.max(0, Date.parse(at) - Date.parse(from)) };
+  return { ...entry, thinking_open: false,
+    thinking_ms: from === null ? null : Math.max(0, Date.parse(at) - Date.parse(from)) };
 }
 
 /**

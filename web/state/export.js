@@ -3,23 +3,42 @@
 /** @import { Message, SessionSnapshot } from './wire.js' */
 
 /**
- * As Markdown: who said what, and what was done.
+ * What of it is in the page's language; `left_out` is said of a picture or a file.
+ * @typedef {object} Words
+ * @property {string} you
+ * @property {string} result
+ * @property {(n: number) => string} picture
+ * @property {(name: string) => string} left_out
+ */
+
+/**
+ * As Markdown: who said what, and what was done. Pictures and files are named, and not in it.
  * @param {SessionSnapshot} session
- * @param {{ you: string, result: string }} words
+ * @param {Words} words
  */
 export function toMarkdown(session, words) {
   const parts = session.messages.map((message) => partOf(message, words)).filter((part) => part !== '');
   return `# ${session.title || session.id}\n\n${session.created_at}\n\n${parts.join('\n\n')}\n`;
 }
 
-/** @param {Message} message @param {{ you: string, result: string }} words */
-function partOf(message, { you, result }) {
-  const content = message.content ?? '';
-  if (message.role === 'user') return `## ${you}\n\n${[content, ...(message.files ?? []).map(({ name }) => `- ${name}`)].join('\n\n')}`;
-  if (message.role === 'tool') return `${result} \`${message.name}\`:\n\n${fenced(content)}`;
-  const calls = (message.tool_calls ?? []).map((call) => `\`${call.name}\`:\n\n${fenced(JSON.stringify(call.arguments, null, 2), 'json')}`);
-  const said = [content, ...calls].filter((part) => part !== '');
-  return said.length === 0 ? '' : `## Navi\n\n${said.join('\n\n')}`;
+/** How many pictures and files are not in it. @param {Pick<SessionSnapshot, 'messages'>} session */
+export const leftOut = ({ messages }) =>
+  messages.reduce((n, { images = [], files = [] }) => n + images.length + files.length, 0);
+
+/** @param {Message} message @param {Words} words */
+function partOf(message, words) {
+  const { role, name, content, images = [], files = [], tool_calls = [] } = message;
+  const besides = [...images.map((_image, i) => words.picture(i + 1)), ...files.map((file) => file.name)]
+    .map((what) => `- ${words.left_out(what)}`);
+  const parts = [content ?? ''];
+  if (role === 'tool') parts[0] = `${words.result} \`${name}\`:\n\n${fenced(content ?? '')}`;
+  parts.push(
+    ...tool_calls.map((call) => `\`${call.name}\`:\n\n${fenced(JSON.stringify(call.arguments, null, 2), 'json')}`),
+  );
+  if (besides.length > 0) parts.push(besides.join('\n'));
+  const said = parts.filter((part) => part !== '').join('\n\n');
+  if (role === 'tool' || said === '') return said;
+  return `## ${role === 'user' ? words.you : 'Navi'}\n\n${said}`;
 }
 
 /** In a fence that nothing in it closes. @param {string} text @param {string} language */
@@ -35,6 +54,7 @@ function fenced(text, language = '') {
  * @param {string} extension
  */
 export function fileName(title, extension) {
-  const name = title.replace(/[\u0000-\u001f\u007f<>:"/\\|?*]+/g, ' ').replace(/\s+/g, ' ').trim().replace(/^\.+|\.+$/g, '');
+  const name = title.replace(/[\u0000-\u001f\u007f<>:"/\\|?*]+/g, ' ').replace(/\s+/g, ' ').trim()
+    .replace(/^\.+|\.+$/g, '');
   return `${[...name].slice(0, 80).join('').trim() || 'navi'}.${extension}`;
 }

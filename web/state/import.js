@@ -15,7 +15,8 @@
 /** @typedef {{ role: string, content: string | null, [field: string]: unknown }} ImportedMessage */
 
 /** What the service reads of a message of Navi's own. */
-const OWN_FIELDS = ['run_id', 'images', 'files', 'tool_call_id', 'outcome', 'duration_ms', 'thinking', 'state', 'is_plan', 'created_at'];
+const OWN_FIELDS = ['run_id', 'images', 'files', 'tool_call_id', 'outcome', 'duration_ms', 'thinking', 'state',
+  'is_plan', 'created_at'];
 
 /**
  * The conversations of a file, oldest first where it has many; null where it holds none.
@@ -24,7 +25,9 @@ const OWN_FIELDS = ['run_id', 'images', 'files', 'tool_call_id', 'outcome', 'dur
  */
 export function conversationsIn(text) {
   const value = parsed(text);
-  const all = Array.isArray(value) && !value.some((item) => isObject(item) && typeof item.role === 'string') ? value : [value];
+  const all = Array.isArray(value) && !value.some((item) => isObject(item) && typeof item.role === 'string')
+    ? value
+    : [value];
   const found = all.map((item) => conversation(item)).filter((item) => item !== null);
   return found.length === 0 ? null : found;
 }
@@ -52,12 +55,19 @@ function conversation(value) {
   if (!Array.isArray(value.messages)) return null;
   const messages = value.messages.map(message).filter((item) => item !== null);
   const tags = Array.isArray(value.tags) ? { tags: value.tags } : {};
-  return messages.length === 0 ? null : { title: textOf(value.title), messages, ...tags, ...texts(value, ['profile_id', 'created_at', 'last_active']) };
+  return messages.length === 0
+    ? null
+    : { title: textOf(value.title), messages, ...tags, ...texts(value, ['profile_id', 'created_at', 'last_active']) };
 }
 
-/** A message of Navi's or of OpenAI's; what a developer told the model is not the conversation's. @param {unknown} value @returns {ImportedMessage | null} */
+/**
+ * A message of Navi's or of OpenAI's; what a developer told the model is not the conversation's.
+ * @param {unknown} value
+ * @returns {ImportedMessage | null}
+ */
 function message(value) {
-  if (!isObject(value) || typeof value.role !== 'string' || value.role === 'system' || value.role === 'developer') return null;
+  if (!isObject(value) || typeof value.role !== 'string' || value.role === 'system'
+    || value.role === 'developer') return null;
   /** @type {ImportedMessage} */
   const out = { role: value.role, content: typeof value.content === 'string' ? value.content : null };
   for (const field of OWN_FIELDS) if (value[field] !== undefined && value[field] !== null) out[field] = value[field];
@@ -69,7 +79,8 @@ function message(value) {
 /** @param {unknown[]} parts */
 function fromParts(parts) {
   const known = parts.filter(isObject);
-  const images = known.map((part) => (isObject(part.image_url) ? textOf(part.image_url.url) : '')).filter((url) => url !== '');
+  const images = known.map((part) => (isObject(part.image_url) ? textOf(part.image_url.url) : ''))
+    .filter((url) => url !== '');
   const content = known.map((part) => textOf(part.text)).filter((text) => text !== '').join('\n\n');
   return { content, ...(images.length === 0 ? {} : { images }) };
 }
@@ -110,7 +121,8 @@ function fromChatGpt(value, mapping) {
     id = typeof node.parent === 'string' ? node.parent : null;
   }
   if (messages.length === 0) return null;
-  return { title: textOf(value.title), messages, ...time('created_at', value.create_time), ...time('last_active', value.update_time) };
+  return { title: textOf(value.title), messages, ...time('created_at', value.create_time),
+    ...time('last_active', value.update_time) };
 }
 
 /** @param {Record<string, unknown>} mapping */
@@ -129,8 +141,11 @@ function fromNode(node) {
   const to_all = node.recipient === undefined || node.recipient === null || node.recipient === 'all';
   if ((role !== 'user' && role !== 'assistant') || hidden || !to_all || !isObject(node.content)) return null;
   const { parts, text, content_type } = node.content;
-  if (content_type === 'thoughts' || content_type === 'reasoning_recap' || content_type === 'user_editable_context') return null;
-  const words = Array.isArray(parts) ? parts.map((part) => (isObject(part) ? textOf(part.text) : textOf(part))) : [textOf(text)];
+  if (content_type === 'thoughts' || content_type === 'reasoning_recap'
+    || content_type === 'user_editable_context') return null;
+  const words = Array.isArray(parts)
+    ? parts.map((part) => (isObject(part) ? textOf(part.text) : textOf(part)))
+    : [textOf(text)];
   const content = words.filter((part) => part !== '').join('\n\n');
   return content === '' ? null : { role, content, ...time('created_at', node.create_time) };
 }
@@ -148,4 +163,6 @@ const isObject = (value) => typeof value === 'object' && value !== null && !Arra
 const textOf = (value) => (typeof value === 'string' ? value : '');
 
 /** @param {Record<string, unknown>} value @param {string[]} fields */
-const texts = (value, fields) => Object.fromEntries(fields.filter((field) => typeof value[field] === 'string').map((field) => [field, /** @type {string} */ (value[field])]));
+const texts = (value, fields) =>
+  Object.fromEntries(fields.filter((field) => typeof value[field] === 'string')
+    .map((field) => [field, /** @type {string} */ (value[field])]));

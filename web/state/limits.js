@@ -15,8 +15,15 @@ export const LIMITS = /** @type {const} */ ({
 });
 export const NAMES = /** @type {readonly Limit[]} */ (Object.keys(LIMITS));
 
-/** What of it is one person's own, as it is written in fields; empty: what everybody has. @param {OwnLimits} own @returns {Record<Limit, string>} */
-export const written = (own) => /** @type {Record<Limit, string>} */ (Object.fromEntries(NAMES.map((name) => [name, own[name] === null ? '' : String(own[name])])));
+/**
+ * What of it is one person's own, as it is written in fields; empty: what everybody has.
+ * @param {OwnLimits} own
+ * @returns {Record<Limit, string>}
+ */
+export const written = (own) =>
+  /** @type {Record<Limit, string>} */ (Object.fromEntries(
+    NAMES.map((name) => [name, own[name] === null ? '' : String(own[name])]),
+  ));
 
 /**
  * What fields say that is not so yet, or which of them no one can have.
@@ -31,14 +38,19 @@ export function changed(fields, own) {
     const text = fields[name].trim();
     const [least, most] = LIMITS[name];
     const number = Number(text);
-    if (text !== '' && !(Number.isInteger(number) && number >= least && number <= most)) return { changes: {}, fault: name };
+    if (text !== '' && !(Number.isInteger(number) && number >= least && number <= most)) return { changes: {},
+      fault: name };
     const value = text === '' ? null : number;
     if (value !== own[name]) changes[name] = value;
   }
   return { changes, fault: null };
 }
 
-/** How much of it somebody has, and how much at the most; null: as much as they like. @param {LimitsInfo} limits @param {Limit} name */
+/**
+ * How much of it somebody has, and how much at the most; null: as much as they like.
+ * @param {LimitsInfo} limits
+ * @param {Limit} name
+ */
 export function standing({ in_force, used }, name) {
   // As the service counts them; a little of one is some.
   if (name === 'files_mb') return { used: Math.ceil(used.file_bytes / 1024 / 1024 * 10) / 10, most: in_force.files_mb };

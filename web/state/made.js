@@ -35,7 +35,8 @@ function runsOf(entries) {
   for (const entry of entries) {
     if (entry.kind !== 'assistant' || entry.run_id === null) continue;
     const at_ms = Date.parse(entry.created_at);
-    const run = runs.get(entry.run_id) ?? { id: entry.run_id, from_ms: at_ms, to_ms: at_ms, end: '', calls: [], changes: [] };
+    const run = runs.get(entry.run_id)
+      ?? { id: entry.run_id, from_ms: at_ms, to_ms: at_ms, end: '', calls: [], changes: [] };
     runs.set(run.id, run);
     run.end = entry.id;
     // How long its last calls go on is not told: what was stopped in them ends with them.
@@ -45,7 +46,12 @@ function runsOf(entries) {
   return runs;
 }
 
-/** A subagent's run has another id: one goes at a time, and its time says whose it is, or that it is another branch's. @param {Change} change @param {Map<string, Run>} runs */
+/**
+ * A subagent's run has another id: one goes at a time, and its time says whose it is, or that it is
+ * another branch's.
+ * @param {Change} change
+ * @param {Map<string, Run>} runs
+ */
 function runOf({ run_id, at }, runs) {
   if (run_id === undefined) return undefined;
   const at_ms = Date.parse(at);
@@ -73,7 +79,8 @@ function left(changes) {
   let paths = [];
   for (const { action, path, to } of changes) {
     const is_in = (/** @type {string} */ file) => file === path || file.startsWith(`${path}/`);
-    if (action === 'move' && to !== undefined) paths = paths.map((file) => (is_in(file) ? `${to}${file.slice(path.length)}` : file));
+    if (action === 'move'
+      && to !== undefined) paths = paths.map((file) => (is_in(file) ? `${to}${file.slice(path.length)}` : file));
     else if (action === 'delete') paths = paths.filter((file) => !is_in(file));
     else if (!path.startsWith('/') && !paths.includes(path)) paths.push(path);
   }

@@ -1,6 +1,9 @@
 // What the page knows of one session, and how it comes from a snapshot.
 
-/** @import { AssistantEntry, Call, CompressionMark, Ending, Entry, NoticeEntry, SessionState, SwitchEntry, Waiting } from './types.js' */
+/**
+ * @import { AssistantEntry, Call, CompressionMark, Ending, Entry, NoticeEntry, SessionState,
+ *  SwitchEntry, Waiting } from './types.js'
+ */
 /** @import { Message, MessagePage, Phrase, SessionSnapshot } from './wire.js' */
 
 import { newApproval } from './approvals.js';
@@ -60,10 +63,12 @@ export function withEarlier(state, page) {
 }
 
 /** The first message that is there: what is earlier stands before it. @param {SessionState} state */
-export const firstMessage = (state) => state.entries.find(({ kind }) => kind === 'user' || kind === 'assistant')?.id ?? null;
+export const firstMessage = (state) =>
+  state.entries.find(({ kind }) => kind === 'user' || kind === 'assistant')?.id ?? null;
 
 /** How many messages are there, calls and results counted. @param {SessionState} state */
-export const messageCount = (state) => state.entries.reduce((n, entry) => n + 1 + (entry.kind === 'assistant' ? entry.calls.length : 0), 0);
+export const messageCount = (state) =>
+  state.entries.reduce((n, entry) => n + 1 + (entry.kind === 'assistant' ? entry.calls.length : 0), 0);
 
 /** @param {SessionSnapshot} snapshot @returns {Waiting | null} */
 function waitingOf({ run }) {
@@ -163,9 +168,14 @@ function entriesOf(messages, run) {
 /** The same for a notice that is told and one of a snapshot. @param {{ seq?: number, at: string }} told */
 export const noticeId = (told) => `notice-${told.seq ?? told.at}`;
 
-/** @param {{ type: 'notice' | 'error', seq?: number, at: string, code: string, message: string, phrase?: Phrase }} told @returns {NoticeEntry} */
+/**
+ * @param {{ type: 'notice' | 'error', seq?: number, at: string, code: string, message: string,
+ *  phrase?: Phrase }} told
+ * @returns {NoticeEntry}
+ */
 export function newNotice(told) {
-  return { kind: 'notice', id: noticeId(told), code: told.code, message: told.message, phrase: told.phrase, tone: told.type, created_at: told.at };
+  return { kind: 'notice', id: noticeId(told), code: told.code, message: told.message, phrase: told.phrase,
+    tone: told.type, created_at: told.at };
 }
 
 /**
@@ -220,5 +230,6 @@ export function profileOf(args) {
  * @returns {Call}
  */
 export function newCall(id, name, args, state, started_at = null) {
-  return { id, name, args, state, output: '', output_from: 0, result: null, outside: false, files: [], duration_ms: null, started_at, decision: null, result_id: null };
+  return { id, name, args, state, output: '', output_from: 0, result: null, outside: false, files: [],
+    duration_ms: null, started_at, decision: null, result_id: null };
 }

@@ -64,7 +64,9 @@ export function readItem(kept, now_ms) {
     client_id: kept.client_id,
     content: kept.content,
     images: listOf(kept.images).filter((image) => typeof image === 'string'),
-    files: listOf(kept.files).flatMap((file) => (typeof file?.name === 'string' && typeof file.path === 'string' ? [{ name: file.name, path: file.path }] : [])),
+    files: listOf(kept.files).flatMap((file) => (typeof file?.name === 'string' && typeof file.path === 'string'
+      ? [{ name: file.name, path: file.path }]
+      : [])),
     incomplete,
     mode: kept.mode === 'steer' ? 'steer' : 'queue',
     created_ms,

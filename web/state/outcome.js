@@ -9,7 +9,8 @@ import { isDenied } from './approvals.js';
 /** @typedef {Call['state'] | 'asked' | 'denied' | 'exited'} Shown */
 
 /** What the service says of a call that was not allowed, that nobody allowed in time, or that a rule forbids. */
-export const REFUSALS = ['the user did not allow this: ', 'nobody answered in time whether this is allowed, ', 'the user has forbidden this once and for all; '];
+export const REFUSALS = ['the user did not allow this: ', 'nobody answered in time whether this is allowed, ',
+  'the user has forbidden this once and for all; '];
 
 /**
  * @param {Call} call
@@ -20,7 +21,8 @@ export function shownState(call, approval) {
   // What is asked about does not run yet.
   if (call.state === 'running' && approval !== null && approval.decision === null) return 'asked';
   // A page that comes later has the result alone.
-  if (call.state === 'failed' && ((approval !== null && isDenied(approval)) || REFUSALS.some((refusal) => call.result?.startsWith(refusal)))) return 'denied';
+  if (call.state === 'failed' && ((approval !== null && isDenied(approval))
+    || REFUSALS.some((refusal) => call.result?.startsWith(refusal)))) return 'denied';
   return howItEnded(call) === null ? call.state : 'exited';
 }
 

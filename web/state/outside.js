@@ -4,7 +4,10 @@
 
 import { deedOf } from './work.js';
 
-/** `message_id` is where it stands in the conversation. @typedef {{ message_id: string, what: string, at: string }} Source */
+/**
+ * `message_id` is where it stands in the conversation.
+ * @typedef {{ message_id: string, what: string, at: string }} Source
+ */
 
 /** More are not listed: the newest are what led to what is done now. */
 const LISTED = 30;
@@ -16,17 +19,27 @@ const LISTED = 30;
  */
 export function sourcesOf({ entries, children }) {
   // What somebody sent is called as they called it.
-  const names = new Map(entries.flatMap((entry) => (entry.kind === 'user' ? entry.files.map(({ path, name }) => [path, name]) : [])));
-  const all = [...entries.flatMap((entry) => ofEntry(entry, entry.id, names)), ...Object.values(children).flatMap((child) => {
+  const names = new Map(entries.flatMap((entry) => (entry.kind === 'user'
+    ? entry.files.map(({ path, name }) => [path, name])
+    : [])));
+  const all = [...entries.flatMap((entry) => ofEntry(entry, entry.id, names)),
+    ...Object.values(children).flatMap((child) => {
     // A subagent's work stands in the card of its call.
-    const card = entries.find((entry) => entry.kind === 'assistant' && entry.calls.some(({ id }) => id === child.call_id));
+    const card = entries.find((entry) => entry.kind === 'assistant'
+      && entry.calls.some(({ id }) => id === child.call_id));
     return card === undefined ? [] : child.entries.flatMap((entry) => ofEntry(entry, card.id, names));
   })];
-  const newest = new Map(all.sort((a, b) => Date.parse(a.at) - Date.parse(b.at)).map((source) => [source.what, source]));
+  const newest = new Map(all.sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+    .map((source) => [source.what, source]));
   return [...newest.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, LISTED);
 }
 
-/** @param {Entry} entry @param {string} message_id @param {Map<string, string>} names of files by their paths @returns {Source[]} */
+/**
+ * @param {Entry} entry
+ * @param {string} message_id
+ * @param {Map<string, string>} names of files by their paths
+ * @returns {Source[]}
+ */
 function ofEntry(entry, message_id, names) {
   if (entry.kind === 'user') return entry.files.map(({ name }) => ({ message_id, what: name, at: entry.created_at }));
   if (entry.kind !== 'assistant') return [];

@@ -9,7 +9,9 @@ const WORTH_TELLING_TOKENS = 20;
 /** Tokens a second, from the first of them on; null where that cannot be told. @param {CallInfo} call */
 export function tokensPerSecond({ first_chunk_ms, duration_ms, completion_tokens }) {
   const wrote_ms = duration_ms - (first_chunk_ms ?? duration_ms);
-  return wrote_ms > 0 && (completion_tokens ?? 0) >= WORTH_TELLING_TOKENS ? (completion_tokens ?? 0) * 1000 / wrote_ms : null;
+  return wrote_ms > 0 && (completion_tokens ?? 0) >= WORTH_TELLING_TOKENS
+    ? (completion_tokens ?? 0) * 1000 / wrote_ms
+    : null;
 }
 
 /**
@@ -17,7 +19,9 @@ export function tokensPerSecond({ first_chunk_ms, duration_ms, completion_tokens
  * @param {CallInfo[]} calls
  * @param {string} created_at
  */
-export const callBehind = (calls, created_at) => calls.findLast(({ kind, started_at }) => kind === 'turn' && Date.parse(started_at) <= Date.parse(created_at)) ?? null;
+export const callBehind = (calls,
+  created_at) => calls.findLast(({ kind, started_at }) => kind === 'turn'
+    && Date.parse(started_at) <= Date.parse(created_at)) ?? null;
 
 /** How many tokens of how many a model has read, where it tells. @param {Waiting | null} waiting */
 export function readSoFar(waiting) {

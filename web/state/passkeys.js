@@ -3,7 +3,10 @@
 export const PASSKEY_NAME_CHARS = 64;
 export const MOST_PASSKEYS = 20;
 
-/** Whether there are passkeys at this page, and why there are none. @typedef {'here' | 'elsewhere' | 'nowhere' | 'unsupported'} PasskeyPlace */
+/**
+ * Whether there are passkeys at this page, and why there are none.
+ * @typedef {'here' | 'elsewhere' | 'nowhere' | 'unsupported'} PasskeyPlace
+ */
 
 /**
  * @param {string | undefined} at the page's address at which they work
@@ -17,7 +20,10 @@ export function passkeyPlace(at, origin, offered) {
   return offered ? 'here' : 'unsupported';
 }
 
-/** What browsers say of an authenticator that did not answer, by the names of their errors. @type {Record<string, string>} */
+/**
+ * What browsers say of an authenticator that did not answer, by the names of their errors.
+ * @type {Record<string, string>}
+ */
 const FAULTS = {
   NotAllowedError: 'passkey_cancelled',
   AbortError: 'passkey_cancelled',

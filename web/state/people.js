@@ -26,20 +26,32 @@ const length = (text) => [...text].length;
 export function faultIn(name, password) {
   const chars = length(name.trim());
   if (chars === 0 || chars > NAME_CHARS) return 'name';
-  if (password !== null && (length(password) < MIN_PASSWORD_CHARS || length(password) > MAX_PASSWORD_CHARS)) return 'password';
+  if (password !== null && (length(password) < MIN_PASSWORD_CHARS
+    || length(password) > MAX_PASSWORD_CHARS)) return 'password';
   return null;
 }
 
 /** The first that is found in what a browser says that it is: many claim to be others, too. */
-const BROWSERS = /** @type {const} */ ([['Edg', 'Edge'], ['OPR', 'Opera'], ['Firefox', 'Firefox'], ['Chrome', 'Chrome'], ['Safari', 'Safari']]);
-const SYSTEMS = /** @type {const} */ ([['Android', 'Android'], ['iPhone', 'iPhone'], ['iPad', 'iPad'], ['Windows', 'Windows'], ['Mac OS', 'macOS'], ['Linux', 'Linux']]);
+const BROWSERS = /** @type {const} */ ([['Edg', 'Edge'], ['OPR', 'Opera'], ['Firefox', 'Firefox'],
+  ['Chrome', 'Chrome'], ['Safari', 'Safari']]);
+const SYSTEMS = /** @type {const} */ ([['Android', 'Android'], ['iPhone', 'iPhone'], ['iPad', 'iPad'],
+  ['Windows', 'Windows'], ['Mac OS', 'macOS'], ['Linux', 'Linux']]);
 
-/** A browser by its name and system; as much of it as is known, and what it said of itself where nothing is. @param {string | null} agent */
+/**
+ * A browser by its name and system; as much of it as is known, and what it said of itself where
+ * nothing is.
+ * @param {string | null} agent
+ */
 export function browserName(agent) {
   if (agent === null) return null;
-  const known = [BROWSERS, SYSTEMS].map((list) => list.find(([mark]) => agent.includes(mark))?.[1]).filter((name) => name !== undefined);
+  const known = [BROWSERS, SYSTEMS].map((list) => list.find(([mark]) => agent.includes(mark))?.[1])
+    .filter((name) => name !== undefined);
   return known.length === 0 ? agent : known.join(', ');
 }
 
-/** The whole address of what was made for somebody. @param {string} page the address of this page @param {string} link what follows it */
+/**
+ * The whole address of what was made for somebody.
+ * @param {string} page the address of this page
+ * @param {string} link what follows it
+ */
 export const wholeLink = (page, link) => (link.startsWith('#') ? `${page.split('#')[0]}${link}` : link);

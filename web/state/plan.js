@@ -3,8 +3,15 @@
 /** @import { Entry } from './types.js' */
 /** @import { Plan, PlanEdit, PlanStep, TodoItem, TodoStatus } from './wire.js' */
 
-/** `unlisted`: the list of steps has no room for it any more, and nothing can be done about it. @typedef {PlanStep & Pick<TodoItem, 'status' | 'note' | 'held' | 'edited'> & { unlisted?: true }} LiveStep */
-/** What a person does about a step. @typedef {'skip' | 'restore' | 'hold' | 'release' | 'up' | 'down' | 'rewrite'} StepAction */
+/**
+ * `unlisted`: the list of steps has no room for it any more, and nothing can be done about it.
+ * @typedef {PlanStep & Pick<TodoItem, 'status' | 'note' | 'held' | 'edited'> & { unlisted?: true }}
+ *  LiveStep
+ */
+/**
+ * What a person does about a step.
+ * @typedef {'skip' | 'restore' | 'hold' | 'release' | 'up' | 'down' | 'rewrite'} StepAction
+ */
 
 /** @typedef {{ id: number, place: number, weight: number, before: Chain | null }} Chain */
 
@@ -29,7 +36,8 @@ function inPlace(plan, todo) {
     chains.push({ id, place, weight: (before?.weight ?? 0) + (edited === undefined ? todo.length : 1), before });
   }
   const ids = new Set();
-  for (let last = chains.reduce(heavier, /** @type {Chain | null} */ (null)); last !== null; last = last.before) ids.add(last.id);
+  for (let last = chains.reduce(heavier,
+    /** @type {Chain | null} */ (null)); last !== null; last = last.before) ids.add(last.id);
   return ids;
 }
 
@@ -44,7 +52,8 @@ export function liveSteps(plan, todo) {
   const listed = new Set(todo.map(({ id }) => id));
   const planned = new Map(plan.steps.map((step) => [step.number, step]));
   /** What a full list has no room for any more came first. @type {LiveStep[]} */
-  const steps = plan.steps.filter(({ number }) => !listed.has(number)).map((step) => ({ ...step, status: 'pending', unlisted: true }));
+  const steps = plan.steps.filter(({ number }) => !listed.has(number))
+    .map((step) => ({ ...step, status: 'pending', unlisted: true }));
   const in_place = inPlace(plan, todo);
   let milestone = (steps.at(-1) ?? planned.get(todo.find(({ id }) => in_place.has(id))?.id ?? 0))?.milestone;
   for (const { id, ...item } of todo) {
@@ -86,9 +95,13 @@ export function editOf(id, action, todo) {
  * @param {LiveStep} step
  * @param {TodoItem[]} todo
  */
-export const standing = ({ number, text, status, held }, todo) => JSON.stringify([text, status, held === true, todo.findIndex(({ id }) => id === number)]);
+export const standing = ({ number, text, status, held },
+  todo) => JSON.stringify([text, status, held === true, todo.findIndex(({ id }) => id === number)]);
 
-/** What is said of a step that its user did something about. @param {Pick<TodoItem, 'status' | 'held' | 'edited'>} step */
+/**
+ * What is said of a step that its user did something about.
+ * @param {Pick<TodoItem, 'status' | 'held' | 'edited'>} step
+ */
 export function markOf({ status, held, edited }) {
   if (held === true) return 'held';
   if (edited?.how === 'skipped') return status === 'skipped' ? 'skipped' : null;

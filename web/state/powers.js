@@ -14,12 +14,15 @@ export const isGranted = (granted, power) => granted.includes(power) || granted.
 export function kindsOf(grantable, granted) {
   const all = [...new Set([...grantable, ...granted])];
   const kinds = [...new Set(all.map(kindOf))];
-  return kinds.map((kind) => ({ kind, names: all.filter((power) => kindOf(power) === kind).map(nameOf).filter((name) => name !== '') }));
+  return kinds.map((kind) => ({
+    kind, names: all.filter((power) => kindOf(power) === kind).map(nameOf).filter((name) => name !== ''),
+  }));
 }
 
 /** These with one more, or without it. A whole kind takes the place of its names.
  * @param {string[]} granted @param {string} power @param {boolean} is_granted */
 export function withPower(granted, power, is_granted) {
-  const others = granted.filter((other) => other !== power && !(is_granted && nameOf(power) === '' && kindOf(other) === power));
+  const others = granted.filter((other) => other !== power
+    && !(is_granted && nameOf(power) === '' && kindOf(other) === power));
   return is_granted ? [...others, power] : others;
 }

@@ -3,6 +3,8 @@
 
 /** @import { CallInfo, Envelope, Phrase, ToolOutcome } from './wire.js' */
 
+import { isKnown, ruleOf } from './events.js';
+
 /**
  * Where a row stands in time: milliseconds since the run's start.
  * @typedef {{ key: string, at_ms: number }} RowHead
@@ -10,20 +12,25 @@
 
 /** A call of the model. @typedef {RowHead & { kind: 'call', call: CallInfo }} CallRow */
 /** A call of a tool, from its start; without a state while nothing is told of its end.
- * @typedef {RowHead & { kind: 'tool', call_id: string, tool: string, args: unknown, state: ToolOutcome | 'running', duration_ms: number | null, result: string | null }} ToolRow */
-/** What the model said, or reasoned. @typedef {RowHead & { kind: 'text', part: 'text' | 'thinking', part_id: string, from: number, text: string }} TextRow */
+ * @typedef {RowHead & { kind: 'tool', call_id: string, tool: string, args: unknown, state:
+ *  ToolOutcome | 'running', duration_ms: number | null, result: string | null }} ToolRow
+ */
+/**
+ * What the model said, or reasoned.
+ * @typedef {RowHead & { kind: 'text', part: 'text' | 'thinking', part_id: string, from: number,
+ *  text: string }} TextRow
+ */
 /** A subagent; what it did is its own run's. Without a state where only its id is known.
- * @typedef {RowHead & { kind: 'child', run_id: string, profile_id: string, task: string, state: 'running' | 'completed' | 'limited' | null, duration_ms: number | null }} ChildRow */
-/** Any other event: what of it is worth a line, the same as a code where it is Navi's own words, and the word of ours that it holds.
- * @typedef {RowHead & { kind: 'event', type: string, text: string, phrase: Phrase | undefined, code: string }} EventRow */
+ * @typedef {RowHead & { kind: 'child', run_id: string, profile_id: string, task: string, state:
+ *  'running' | 'completed' | 'limited' | null, duration_ms: number | null }} ChildRow
+ */
+/**
+ * Any other event: what of it is worth a line, the same as a code where it is Navi's own words, and
+ * the word of ours that it holds.
+ * @typedef {RowHead & { kind: 'event', type: string, text: string, phrase: Phrase | undefined,
+ *  code: string }} EventRow
+ */
 /** @typedef {CallRow | ToolRow | TextRow | ChildRow | EventRow} RunRow */
-
-/** Events that say nothing of their own here: what they tell stands in another row, or is no step of the run. */
-const SILENT = new Set(['thinking_end', 'turn_thinking', 'tool_output', 'queue_changed', 'branch_changed', 'mode_changed', 'model_changed', 'resync', 'pong']);
-
-/** The events that get a row by their name, for the test that looks for their words. @param {string} type */
-export const isNamed = (type) => !SILENT.has(type)
-  && !['tool_started', 'tool_call', 'stream_delta', 'thinking_delta', 'subagent_started', 'subagent_finished'].includes(type);
 
 /**
  * @param {object} log
@@ -58,7 +65,9 @@ export function runRows({ run_id, started_at, frames, calls, children, whole }) 
   while (waiting.length > 0) tell();
   const told = new Set(rows.map((row) => (row.kind === 'child' ? row.run_id : '')));
   for (const id of children) {
-    if (!told.has(id)) rows.push({ kind: 'child', key: `child-${id}`, at_ms: 0, run_id: id, profile_id: '', task: '', state: null, duration_ms: null });
+    if (!told.has(id)) rows.push({
+      kind: 'child', key: `child-${id}`, at_ms: 0, run_id: id, profile_id: '', task: '', state: null, duration_ms: null,
+    });
   }
   return rows;
 }
@@ -99,7 +108,7 @@ function addFrame(rows, frame, run_id, at_ms) {
     return;
   }
   // What a subagent did is its own run's.
-  if (frame.run_id !== run_id || SILENT.has(frame.type)) return;
+  if (frame.run_id !== run_id) return;
   const key = `${frame.seq ?? `${frame.at}-${rows.length}`}`;
   switch (frame.type) {
     case 'stream_delta':
@@ -110,26 +119,41 @@ function addFrame(rows, frame, run_id, at_ms) {
       if (last?.kind === 'text' && last.part_id === frame.part_id) {
         const known = last.from + last.text.length - frame.offset;
         rows[rows.length - 1] = { ...last, text: last.text + frame.delta.slice(Math.max(0, known)) };
-      } else rows.push({ kind: 'text', from: frame.offset, key: `${frame.part_id}-${frame.offset}`, at_ms: begunAfter(last), part: frame.type === 'stream_delta' ? 'text' : 'thinking', part_id: frame.part_id, text: frame.delta });
+      } else rows.push({
+        kind: 'text', from: frame.offset, key: `${frame.part_id}-${frame.offset}`, at_ms: begunAfter(last),
+        part: frame.type === 'stream_delta' ? 'text' : 'thinking', part_id: frame.part_id, text: frame.delta,
+      });
       return;
     }
     case 'tool_started':
       // Told again where a call had waited for a person.
       if (rows.some((row) => row.kind === 'tool' && row.call_id === frame.call_id)) return;
-      rows.push({ kind: 'tool', key: `tool-${frame.call_id}`, at_ms, call_id: frame.call_id, tool: frame.tool, args: frame.args, state: 'running', duration_ms: null, result: null });
+      rows.push({
+        kind: 'tool', key: `tool-${frame.call_id}`, at_ms, call_id: frame.call_id, tool: frame.tool,
+        args: frame.args, state: 'running', duration_ms: null, result: null,
+      });
       return;
     case 'tool_call': {
       const { call_id, tool, args, duration_ms, result } = frame;
       const state = frame.outcome ?? (frame.success ? 'success' : 'failed');
       const index = rows.findIndex((row) => row.kind === 'tool' && row.call_id === call_id);
       /** @type {ToolRow} */
-      const row = { kind: 'tool', key: `tool-${call_id}`, at_ms: index < 0 ? at_ms : rows[index].at_ms, call_id, tool, args, state, duration_ms, result };
+      const row = {
+        kind: 'tool', key: `tool-${call_id}`, at_ms: index < 0 ? at_ms : rows[index].at_ms, call_id, tool, args,
+        state, duration_ms, result,
+      };
       if (index < 0) rows.push(row);
       else rows[index] = row;
       return;
     }
-    default:
-      rows.push({ kind: 'event', key, at_ms, type: frame.type, text: wordsOf(frame), phrase: phraseOf(frame), code: codeOf(frame) });
+    default: {
+      // What others tell stands in another row, or is no step of the run; of a newer service's the name is known.
+      const { type } = frame;
+      const row = isKnown(type) ? ruleOf(type).row?.(frame) : {};
+      if (row !== undefined) rows.push({
+        kind: 'event', key, at_ms, type, text: row.text ?? '', phrase: row.phrase, code: row.code ?? '',
+      });
+    }
   }
 }
 
@@ -143,47 +167,15 @@ function addChild(rows, frame, run_id, at_ms) {
   const index = rows.findIndex((row) => row.kind === 'child' && row.run_id === run_id);
   const known = rows[index];
   if (frame.type === 'subagent_started') {
-    if (known === undefined) rows.push({ kind: 'child', key: `child-${run_id}`, at_ms, run_id, profile_id: frame.profile_id, task: frame.task, state: 'running', duration_ms: null });
+    if (known === undefined) rows.push({
+      kind: 'child', key: `child-${run_id}`, at_ms, run_id, profile_id: frame.profile_id, task: frame.task,
+      state: 'running', duration_ms: null,
+    });
     return;
   }
   const state = frame.completed_normally ? 'completed' : 'limited';
   if (known?.kind === 'child') rows[index] = { ...known, state, duration_ms: at_ms - known.at_ms };
-  else rows.push({ kind: 'child', key: `child-${run_id}`, at_ms, run_id, profile_id: '', task: '', state, duration_ms: null });
-}
-
-/** What of an event stands beside its name. @param {Envelope} frame @returns {string} */
-function wordsOf(frame) {
-  switch (frame.type) {
-    case 'message_accepted': return frame.content;
-    case 'stream_start': return frame.model;
-    case 'run_waiting': return frame.detail;
-    case 'plan_ready': return frame.plan;
-    case 'profile_switched': return frame.profile_name;
-    case 'context_compressed': return `${frame.messages_before} → ${frame.messages_after}`;
-    case 'todo_updated': return `${frame.items.filter(({ status }) => status === 'done').length} / ${frame.items.length}`;
-    case 'approval_requested': return frame.request.summary;
-    case 'run_interrupted': return frame.reason;
-    case 'notice':
-    case 'error': return frame.message;
-    default: return '';
-  }
-}
-
-/** What stands there, where it is Navi's own words. @param {Envelope} frame @returns {Phrase | undefined} */
-function phraseOf(frame) {
-  switch (frame.type) {
-    case 'run_waiting':
-    case 'run_interrupted':
-    case 'notice':
-    case 'error': return frame.phrase;
-    case 'approval_requested': return frame.request.phrases?.summary;
-    default: return undefined;
-  }
-}
-
-/** What of it is one of our own words. @param {Envelope} frame */
-function codeOf(frame) {
-  if (frame.type === 'run_waiting') return frame.reason;
-  if (frame.type === 'approval_resolved') return frame.by === 'user' ? frame.decision : frame.by;
-  return frame.type === 'call_resolved' ? frame.decision : '';
+  else rows.push({
+    kind: 'child', key: `child-${run_id}`, at_ms, run_id, profile_id: '', task: '', state, duration_ms: null,
+  });
 }

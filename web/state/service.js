@@ -17,7 +17,12 @@ export function activeBackend(status) {
  */
 export const readyBackends = (status) => status?.backends.filter(({ state }) => state === 'ready') ?? [];
 
-/** Whether a backend lists the model under this name: Ollama has `name:latest` for what everybody calls `name`. @param {ModelInfo} model @param {string} name */
+/**
+ * Whether a backend lists the model under this name: Ollama has `name:latest` for what everybody
+ * calls `name`.
+ * @param {ModelInfo} model
+ * @param {string} name
+ */
 export const isCalled = (model, name) => model.name === name || model.name === `${name}:latest`;
 
 /**
@@ -27,7 +32,9 @@ export const isCalled = (model, name) => model.name === name || model.name === `
  * @returns {BackendStatus | null}
  */
 export function backendOf(status, chosen) {
-  const having = chosen === null ? undefined : readyBackends(status).find(({ models }) => models.some((model) => isCalled(model, chosen)));
+  const having = chosen === null
+    ? undefined
+    : readyBackends(status).find(({ models }) => models.some((model) => isCalled(model, chosen)));
   return having ?? activeBackend(status);
 }
 
@@ -43,9 +50,14 @@ export function hostOf(status, model, backend = activeBackend(status)) {
   return backend === null ? null : remoteHost(backend);
 }
 
-/** Whether nothing that could answer is anywhere else. @param {SystemStatus | null} status @param {ModelInfo | null} model the one that answers */
+/**
+ * Whether nothing that could answer is anywhere else.
+ * @param {SystemStatus | null} status
+ * @param {ModelInfo | null} model the one that answers
+ */
 export function staysHere(status, model) {
-  return status !== null && status.backends.length > 0 && status.backends.every((backend) => remoteHost(backend) === null) && hostOf(status, model) === null;
+  return status !== null && status.backends.length > 0
+    && status.backends.every((backend) => remoteHost(backend) === null) && hostOf(status, model) === null;
 }
 
 /** @param {BackendStatus} backend */

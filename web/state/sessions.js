@@ -67,7 +67,8 @@ export const isTrouble = ({ state }) => state === 'failed' || state === 'interru
  * @param {SessionSummary} session
  * @param {ReadonlyMap<string, string>} seen when each was last active, as it was seen
  */
-export const isNews = (session, seen) => session.state !== 'idle' && !(isTrouble(session) && seen.get(session.id) === session.last_active);
+export const isNews = (session, seen) => session.state !== 'idle'
+  && !(isTrouble(session) && seen.get(session.id) === session.last_active);
 
 /**
  * What a person who looks elsewhere would want to know.

@@ -5,6 +5,27 @@
 /** What nobody set has this origin. */
 const BUILT_IN = 'default';
 
+/** Where a start says what no file can change. */
+const FIXED = ['environment', 'command line'];
+
+/** What an OpenAI-compatible server is set up by. */
+export const MODEL_SERVER = { address: 'openai.base_url', key: 'openai.api_key', model: 'openai.default_model' };
+
+/** Whether the file has no say in it. @param {ShownValue} setting */
+export const isFixed = ({ origin, pending }) => FIXED.includes(pending?.origin ?? origin);
+
+/** Whether the page may change it. @param {ShownValue} setting */
+export const isChangeable = (setting) => setting.file_only === undefined && !isFixed(setting);
+
+/**
+ * The variable that keeps the page from setting a model server up; null where none does.
+ * @param {ShownValue[]} settings
+ */
+export function fixedOf(settings) {
+  const names = Object.values(MODEL_SERVER);
+  return settings.find((setting) => names.includes(setting.key) && isFixed(setting))?.variable ?? null;
+}
+
 /** @param {ShownValue} setting */
 export const isSet = ({ origin }) => origin !== BUILT_IN;
 
@@ -42,7 +63,8 @@ export function settingsFor(settings, query, only_set) {
  * @param {ModelInfo} model
  */
 export function answersFor(status, profiles, backend, model) {
-  const ids = status.profile_models.filter((it) => it.backend === backend.kind && it.model === model.name).map(({ profile_id }) => profile_id);
+  const ids = status.profile_models.filter((it) => it.backend === backend.kind && it.model === model.name)
+    .map(({ profile_id }) => profile_id);
   return profiles.filter(({ id }) => ids.includes(id)).map(({ name }) => name);
 }
 
@@ -74,7 +96,10 @@ const MARKS = { fine: '✓', warning: '!', broken: '✗' };
  * @param {ShownValue[]} settings
  */
 export function reportText(version, report, settings) {
-  const checks = report.checks.map(({ name, level, detail, remedy }) => `${MARKS[level]} ${name}: ${detail}${remedy === undefined ? '' : `\n  → ${remedy}`}`);
+  const checks = report.checks.map(
+    ({ name, level, detail, remedy }) =>
+      `${MARKS[level]} ${name}: ${detail}${remedy === undefined ? '' : `\n  → ${remedy}`}`,
+  );
   const set = settings.filter(isSet).map(({ variable, value, origin }) => `${variable}=${value ?? ''} (${origin})`);
   return [`Navi ${version}`, ...checks, '', ...set].join('\n').trimEnd();
 }

@@ -15,7 +15,9 @@ export function tagsOf(sessions) {
 }
 
 /** Those that have this tag; all where it is null. @param {SessionSummary[]} sessions @param {string | null} tag */
-export const tagged = (sessions, tag) => (tag === null ? sessions : sessions.filter(({ tags }) => tags?.includes(tag) === true));
+export const tagged = (sessions, tag) => (tag === null
+  ? sessions
+  : sessions.filter(({ tags }) => tags?.includes(tag) === true));
 
 /**
  * With a tag more, or without it. One that is there in another case is the same.

@@ -55,7 +55,9 @@ function overwritten(writings) {
   for (const writing of writings.slice(1)) {
     if (writing === '') continue;
     const coloured = shown.includes('\u001b') || writing.includes('\u001b');
-    shown = coloured || ERASE_LINE.test(writing) || writing.length >= shown.length ? writing : writing + shown.slice(writing.length);
+    shown = coloured || ERASE_LINE.test(writing) || writing.length >= shown.length
+      ? writing
+      : writing + shown.slice(writing.length);
   }
   return shown;
 }

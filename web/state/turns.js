@@ -52,7 +52,8 @@ export function compressedAt(mark, entries, earlier = 0) {
  * @param {string} message_id
  */
 export function holds(entry, message_id) {
-  return entry.id === message_id || (entry.kind === 'assistant' && entry.calls.some((call) => call.result_id === message_id));
+  return entry.id === message_id
+    || (entry.kind === 'assistant' && entry.calls.some((call) => call.result_id === message_id));
 }
 
 /**

@@ -1,7 +1,9 @@
 // What the page keeps of a session, as types. No page loads this file.
 
 /** @import { Approval } from './approvals.js' */
-/** @import { ActiveRun, AttachedFile, CallDecision, ConsentMode, Envelope, Fork, MessageState, PersonRef, Phrase, Plan, QueuedMessage, TodoItem, ToolOutcome, UnknownCall, WaitReason } from './wire.js' */
+/** @import { ActiveRun, AttachedFile, CallDecision, ConsentMode, Envelope, Fork, MessageState } from './wire.js' */
+/** @import { PersonRef, Phrase, Plan, QueuedMessage } from './wire.js' */
+/** @import { TodoItem, ToolOutcome, UnknownCall, WaitReason } from './wire.js' */
 
 /**
  * A tool call with its result. `running` also stands for one that was asked for and waits its turn.
@@ -23,7 +25,9 @@
 
 /**
  * What a person said. `steered` is true where it was handed to a run that went on.
- * @typedef {{ kind: 'user', id: string, content: string, images: string[], files: AttachedFile[], client_id: string | null, author?: PersonRef | null, steered: boolean, created_at: string }} UserEntry
+ * @typedef {{ kind: 'user', id: string, content: string, images: string[], files: AttachedFile[],
+ *  client_id: string | null, author?: PersonRef | null, steered: boolean, created_at: string }}
+ *  UserEntry
  */
 
 /**
@@ -44,7 +48,10 @@
  * @property {string} created_at
  */
 
-/** @typedef {{ kind: 'notice', id: string, code: string, message: string, phrase: Phrase | undefined, tone: 'notice' | 'error', created_at: string }} NoticeEntry */
+/**
+ * @typedef {{ kind: 'notice', id: string, code: string, message: string, phrase: Phrase |
+ *  undefined, tone: 'notice' | 'error', created_at: string }} NoticeEntry
+ */
 
 /**
  * From here on another profile answers. The name is empty where only a snapshot told of it.
@@ -114,10 +121,12 @@
  * @property {UnknownCall[]} unknown calls of which a person has to say what became of them
  * @property {Record<string, Child>} children by run id
  * @property {Record<string, History>} histories by run id
- * @property {{ run_id: string, frames: Envelope[] } | null} held what subagents do while the past of those of the run that goes is read
+ * @property {{ run_id: string, frames: Envelope[] } | null} held what subagents do while the past
+ *  of those of the run that goes is read
  * @property {Omit<ActiveRun, 'waiting'> | null} run
  * @property {string | null} model of the newest run
- * @property {string | null} chosen_model the one that its runs ask for, from the next on; null where that is its profile's
+ * @property {string | null} chosen_model the one that its runs ask for, from the next on; null
+ *  where that is its profile's
  * @property {Ending | null} ending
  * @property {boolean} can_continue
  * @property {number} context_tokens

@@ -39,6 +39,7 @@ export type Wire =
   | ShownBranch
   | ChangeList
   | Change
+  | FileHistory
   | SubagentStopped
   | RunList
   | RunDetails
@@ -49,12 +50,21 @@ export type Wire =
   | Fact
   | FactHistory
   | FactChange
+  | ExtensionFolders
   | ExtensionToolList
   | AllowRequest
   | McpServerList
+  | McpEntry
+  | McpDraft
+  | McpTrial
   | SkillList
   | SystemStatus
   | SettingList
+  | SettingsChange
+  | SettingsUndo
+  | ModelServerTrial
+  | ModelServerFound
+  | ModelServerChoice
   | Report
   | FetchRequest
   | PullRequest
@@ -181,12 +191,15 @@ export type Wire =
   | EntryKind
   | ChangeId
   | ChangeAction
+  | FileChange
   | RunInfo
   | RunState
-  | Spending
   | Cost
+  | Spending
   | CallInfo
   | CallKind
+  | CallPrefix
+  | PrefixBreak
   | CallOutcome
   | RunSpending
   | CallReply
@@ -200,6 +213,7 @@ export type Wire =
   | ExtensionState
   | McpServer
   | McpServerState
+  | TriedTool
   | SkillInfo
   | BackendKind
   | BackendStatus
@@ -210,6 +224,8 @@ export type Wire =
   | ModelPull
   | Fence
   | ShownValue
+  | FileOnly
+  | PendingValue
   | Level
   | Check
   | CheckName
@@ -515,10 +531,35 @@ export type PhraseCode =
   | 'start_server'
   | 'unset_starter'
   | 'answer_misses_form'
+  | 'answer_out_of_time'
   | 'call_not_made'
   | 'conversations_full'
   | 'down_come_back'
   | 'down_send_again'
+  | 'look_key'
+  | 'look_no_list'
+  | 'look_silent'
+  | 'queue_held'
+  | 'expect_key'
+  | 'expect_number'
+  | 'expect_one_of'
+  | 'expect_seconds'
+  | 'expect_switch'
+  | 'expect_whole'
+  | 'key_of_another'
+  | 'no_server_address'
+  | 'no_earlier_settings'
+  | 'other_backend'
+  | 'setting_file_only'
+  | 'setting_in_environment'
+  | 'setting_wrong'
+  | 'settings_broken'
+  | 'settings_moved'
+  | 'settings_refused'
+  | 'settings_unread'
+  | 'settings_unwritten'
+  | 'undo_by_hand'
+  | 'unknown_setting'
   | 'look_hangs'
   | 'message_empty'
   | 'message_files'
@@ -818,6 +859,10 @@ export type RunState = ('running' | 'completed' | 'stopped' | 'failed' | 'interr
  */
 export type CallKind = 'turn' | 'plan' | 'summary';
 /**
+ * What in a request differs first from the one before it.
+ */
+export type PrefixBreak = ('tools' | 'memory') | 'model' | 'system' | 'summary' | 'window' | 'message' | 'note' | 'server';
+/**
  * How a model call ended.
  */
 export type CallOutcome = ('done' | 'failed') | 'stopped' | 'interrupted' | 'time_up';
@@ -897,6 +942,10 @@ export type BackendStatus1 =
       phrases?: Trouble;
     };
 /**
+ * Why a setting is changed in the file alone.
+ */
+export type FileOnly = 'doors' | 'programs' | 'places' | 'network' | 'record';
+/**
  * How a thing stands.
  */
 export type Level = 'fine' | 'warning' | 'broken';
@@ -947,6 +996,7 @@ export type Recorded =
       | 'role_changed'
       | 'person_removed'
       | 'tool_forbidden'
+      | 'mcp_server_removed'
       | 'share_ended'
     )
   | 'signed_out_by_provider'
@@ -957,6 +1007,8 @@ export type Recorded =
   | 'limits_changed'
   | 'role_kept'
   | 'tool_allowed'
+  | 'settings_changed'
+  | 'mcp_server_written'
   | 'shared';
 export type RecordPage = RecordLine[];
 export type TokenList = TokenInfo[];
@@ -2592,6 +2644,26 @@ export interface Change {
   why_not?: string;
 }
 /**
+ * The changes of a file.
+ */
+export interface FileHistory {
+  /**
+   * Newest first, at most 50.
+   */
+  changes: FileChange[];
+}
+/**
+ * A change of a file with what it changed in it.
+ */
+export interface FileChange {
+  change: Change;
+  /**
+   * A unified difference; none where it moved the file, where one side of it is not known any
+   * more or is no text, and where it is too long to be looked at.
+   */
+  diff?: string;
+}
+/**
  * What a stop found.
  */
 export interface SubagentStopped {
@@ -2609,6 +2681,11 @@ export interface RunList {
    * Of all runs of the session.
    */
   spent: Spending;
+  /**
+   * Of all of the user's runs that began today, by the service's clock; only for who owns the
+   * session.
+   */
+  today?: Spending;
 }
 /**
  * A run as the store has it.
@@ -2644,15 +2721,8 @@ export interface RunInfo {
   iterations: number;
   prompt_tokens: number;
   completion_tokens: number;
-}
-/**
- * What runs that have ended used, and what that cost.
- */
-export interface Spending {
-  prompt_tokens: number;
-  completion_tokens: number;
   /**
-   * By the price table as it is now; none where no model of them has a price.
+   * What it and all runs under it cost; in lists, where a model of theirs has a price.
    */
   cost?: Cost;
 }
@@ -2665,6 +2735,17 @@ export interface Cost {
    * Three letters, as in `EUR`.
    */
   currency: string;
+}
+/**
+ * What runs that have ended used, and what that cost.
+ */
+export interface Spending {
+  prompt_tokens: number;
+  completion_tokens: number;
+  /**
+   * By the price table as it is now; none where no model of them has a price.
+   */
+  cost?: Cost;
 }
 /**
  * A run with its calls and the runs that it started.
@@ -2700,11 +2781,46 @@ export interface CallInfo {
    */
   prompt_tokens: number | null;
   completion_tokens: number | null;
+  /**
+   * Of the prompt, what the server says that it had read before; none where it says nothing.
+   */
+  cached_tokens?: number;
+  /**
+   * Added for calls of the loop that have one before them.
+   */
+  prefix?: CallPrefix;
   outcome: CallOutcome;
   /**
    * The session's last event before it began.
    */
   after_seq: number;
+}
+/**
+ * What became of what a model had read with the call before: of the conversation's own calls, or
+ * of a subagent's.
+ */
+export interface CallPrefix {
+  /**
+   * None where this request goes on from all of that one.
+   */
+  broken_by: PrefixBreak | null;
+  kept_tokens: number;
+  /**
+   * Of what that one had, what came after the break.
+   */
+  read_again_tokens: number;
+  /**
+   * Whether the server said what it had kept. Otherwise both counts are guesses.
+   */
+  counted: boolean;
+  /**
+   * The share of the time to the first chunk.
+   */
+  read_again_ms?: number;
+  /**
+   * What these tokens cost, where the model has a price.
+   */
+  cost?: Cost;
 }
 /**
  * What was spent around a run.
@@ -2891,6 +3007,14 @@ export interface FactChange {
   value: string;
 }
 /**
+ * Where they are looked for.
+ */
+export interface ExtensionFolders {
+  tools_dir: string;
+  skills_dir: string;
+  mcp_config: string;
+}
+/**
  * A user's tool, or one of an MCP server.
  */
 export interface ExtensionTool {
@@ -2959,6 +3083,119 @@ export interface McpServer {
    * The names of its tools, as the model calls them.
    */
   tools: string[];
+}
+/**
+ * A server as it stands in the file, without its secrets.
+ */
+export interface McpEntry {
+  name: string;
+  /**
+   * Where it stands.
+   */
+  file: string;
+  /**
+   * Another one after each change, and after each start of the service.
+   */
+  version: string;
+  command: string | null;
+  /**
+   * What looks like a secret is `[hidden]`.
+   */
+  args: string[];
+  /**
+   * By name; null where the value is not told. Only variables that stand in its place are.
+   */
+  env: {
+    [k: string]: string | null;
+  };
+  cwd: string | null;
+  /**
+   * What may be a key in it is `[hidden]`.
+   */
+  url: string | null;
+  /**
+   * As `env`.
+   */
+  headers: {
+    [k: string]: string | null;
+  };
+  tools: string[] | null;
+  timeout_seconds: number | null;
+  disabled: boolean;
+}
+/**
+ * What an MCP server is to be: a program with `command`, or an address with `url`.
+ */
+export interface McpDraft {
+  /**
+   * A program of this machine.
+   */
+  command?: string;
+  /**
+   * One that was told with `[hidden]` in it stays what it is where it comes back so.
+   */
+  args?: string[];
+  /**
+   * By name. Null: the value that stands there stays.
+   */
+  env?: {
+    [k: string]: string | null;
+  };
+  /**
+   * The directory that the program starts in.
+   */
+  cwd?: string;
+  /**
+   * An address of a server over streamable HTTP; it stays what it is as `args` do.
+   */
+  url?: string;
+  /**
+   * By name. Null: the value that stands there stays, as long as the address leads to the same host.
+   */
+  headers?: {
+    [k: string]: string | null;
+  };
+  /**
+   * Those of its tools that are wanted, by its own names; all where absent.
+   */
+  tools?: string[];
+  /**
+   * How long one call may take.
+   */
+  timeout_seconds?: number;
+  disabled?: boolean;
+  /**
+   * The `version` that `GET /mcp/{name}` told; null for a new one.
+   */
+  before?: string;
+}
+/**
+ * What became of trying a server.
+ */
+export interface McpTrial {
+  /**
+   * What it offers.
+   */
+  tools: TriedTool[];
+  /**
+   * What of that was left out, and why.
+   */
+  problems: string[];
+  /**
+   * Why it could not be talked to; null where it could.
+   */
+  error: string | null;
+}
+/**
+ * A tool of a server that was tried.
+ */
+export interface TriedTool {
+  /**
+   * As the model would know it.
+   */
+  name: string;
+  description: string;
+  effect: Effect;
 }
 /**
  * A skill: instructions for a kind of work.
@@ -3131,13 +3368,25 @@ export interface Fence {
   sandbox_phrase?: Phrase;
 }
 /**
- * Each setting as it was at the start, and where to change it.
+ * What is set up, what will be, and where it is written.
  */
 export interface SettingList {
   /**
    * The file that was read, or else the one that would be.
    */
   file: string;
+  /**
+   * Of the file as it is now: a change has to name it.
+   */
+  version: string;
+  /**
+   * Whether there is an earlier version to put back.
+   */
+  can_undo: boolean;
+  /**
+   * Why Navi would not start with the file as it is now; left out where she would.
+   */
+  problem?: Phrase;
   settings: ShownValue[];
 }
 /**
@@ -3168,6 +3417,93 @@ export interface ShownValue {
    * `default`, `environment`, `command line`, or a file's path.
    */
   origin: string;
+  /**
+   * Whether the file sets it, be it that something else wins over that; left out where not.
+   */
+  in_file?: boolean;
+  /**
+   * Why it is changed in the file alone; left out where the page may change it.
+   */
+  file_only?: FileOnly;
+  /**
+   * What it will be at the next start; left out where that is the same.
+   */
+  pending?: PendingValue;
+}
+/**
+ * What a setting will be.
+ */
+export interface PendingValue {
+  /**
+   * As the setting's.
+   */
+  value: string | null;
+  origin: string;
+}
+/**
+ * What is to be otherwise.
+ */
+export interface SettingsChange {
+  /**
+   * Of the file, as it was told.
+   */
+  version: string;
+  /**
+   * What each setting is to be; null: its default.
+   */
+  changes: {
+    [k: string]: string | null;
+  };
+}
+/**
+ * What the last change is taken back from.
+ */
+export interface SettingsUndo {
+  /**
+   * Of the file, as it was told.
+   */
+  version: string;
+}
+/**
+ * A server to ask for its models.
+ */
+export interface ModelServerTrial {
+  /**
+   * With or without `/v1`.
+   */
+  base_url: string;
+  /**
+   * Empty: none. Null: the one that was given for this very server before, where there is one.
+   */
+  api_key?: string;
+}
+/**
+ * A server that answers.
+ */
+export interface ModelServerFound {
+  /**
+   * Where its API is.
+   */
+  address: string;
+  models: ModelInfo[];
+}
+/**
+ * The server to use from now on.
+ */
+export interface ModelServerChoice {
+  /**
+   * Of the settings file, as `GET /api/settings` told it.
+   */
+  version: string;
+  base_url: string;
+  /**
+   * As for a trial.
+   */
+  api_key?: string;
+  /**
+   * Null: the first that it lists.
+   */
+  model?: string;
 }
 /**
  * What was found.

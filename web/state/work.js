@@ -1,30 +1,44 @@
 // What a run did between its words, as a person would tell it.
 
 /** @import { Approval } from './approvals.js' */
-/** @import { Call, Entry } from './types.js' */
+/** @import { AssistantEntry, Call, Entry } from './types.js' */
 
 import { approvalOf } from './approvals.js';
 import { howItEnded, shownState } from './outcome.js';
 
 /**
- * Work that stands together: calls without a word between them.
+ * Work that stands together: calls without a word between them. Once the answer stands, words in
+ * passing ("Then I write.") go with the work, so that a run has one line of it.
  * @typedef {object} Stretch
  * @property {string} id of the entry that it begins in
  * @property {Call[]} calls
+ * @property {string[]} asides the entries whose words go with it
  * @property {number} ms how long they and the reasoning between them took, as far as that is known
  * @property {boolean} live whether more of it may come
  */
-/** @typedef {'look' | 'read' | 'write' | 'edit' | 'find' | 'move' | 'delete' | 'run' | 'search' | 'open' | 'view' | 'remember' | 'recall' | 'forget' | 'note' | 'skill' | 'use'} Verb */
-/** What a call does, and to what; '' where that is all of the workspace. @typedef {{ verb: Verb, what: string }} Deed */
+/**
+ * @typedef {'look' | 'read' | 'write' | 'edit' | 'find' | 'move' | 'delete' | 'run' | 'search' |
+ *  'open' | 'view' | 'remember' | 'recall' | 'forget' | 'note' | 'skill' | 'use'} Verb
+ */
+/**
+ * What a call does, and to what; '' where that is all of the workspace.
+ * @typedef {{ verb: Verb, what: string }} Deed
+ */
 
 const AGENT = 'spawn_agent';
 const STEPS = 'todo';
+/** Words that are longer, or more than a line, are no aside. */
+const ASIDE_CHARS = 200;
 
 /** What is done with files, by the action. @type {Record<string, Verb>} */
-const FILES = { list: 'look', read: 'read', write: 'write', edit: 'edit', search_names: 'find', search_content: 'find', move: 'move', delete: 'delete' };
+const FILES = {
+  list: 'look', read: 'read', write: 'write', edit: 'edit', search_names: 'find', search_content: 'find',
+  move: 'move', delete: 'delete',
+};
 /** Of tools with one thing to do: that, and the argument that says to what. @type {Record<string, [Verb, string]>} */
 const TOOLS = {
-  web_search: ['search', 'query'], web_fetch: ['open', 'url'], view_image: ['view', 'path'], scratchpad: ['note', 'section'], skill: ['skill', 'name'],
+  web_search: ['search', 'query'], web_fetch: ['open', 'url'], view_image: ['view', 'path'],
+  scratchpad: ['note', 'section'], skill: ['skill', 'name'],
   memory_save: ['remember', 'value'], memory_search: ['recall', 'query'], memory_forget: ['forget', 'key'],
 };
 
@@ -38,6 +52,27 @@ export const isSubagent = ({ name }) => name === AGENT;
 export const isFolded = (call) => !isSubagent(call) && !isInSteps(call);
 
 /**
+ * The entries that say something in passing, on the way to their run's answer.
+ * @param {Entry[]} entries
+ */
+function asidesIn(entries) {
+  /** @type {Set<string>} */
+  const found = new Set();
+  /** @type {string | null} */
+  let answered = null;
+  for (const entry of [...entries].reverse()) {
+    if (entry.kind !== 'assistant' || entry.is_plan || entry.content === '') continue;
+    if (entry.calls.length === 0) answered = entry.open ? null : entry.run_id;
+    else if (answered !== null && entry.run_id === answered && isAside(entry)) found.add(entry.id);
+  }
+  return found;
+}
+
+/** Words before a subagent stay, as it does. @param {Pick<AssistantEntry, 'content' | 'calls'>} entry */
+const isAside = ({ content, calls }) => content.length <= ASIDE_CHARS && !content.trim().includes('\n')
+  && !calls.some(isSubagent);
+
+/**
  * The work of entries that has more than one call.
  * @param {Entry[]} entries
  * @param {boolean} running
@@ -47,30 +82,40 @@ export const isFolded = (call) => !isSubagent(call) && !isInSteps(call);
 export function stretches(entries, running, before) {
   /** @type {Map<string, Stretch>} */
   const found = new Map();
-  /** @type {{ calls: Call[], ids: string[], ms: number }} */
-  let open = { calls: [], ids: [], ms: 0 };
+  const passing = asidesIn(entries);
+  const begin = () => ({
+    calls: /** @type {Call[]} */ ([]), ids: /** @type {string[]} */ ([]), asides: /** @type {string[]} */ ([]), ms: 0,
+  });
+  let open = begin();
   const close = (/** @type {boolean} */ live) => {
-    const { calls, ids, ms } = open;
-    open = { calls: [], ids: [], ms: 0 };
+    const { calls, ids, asides, ms } = open;
+    open = begin();
     if (calls.length < 2) return;
     const [id] = ids;
     const old = before.get(id);
-    const same = old !== undefined && old.live === live && old.ms === ms && old.calls.length === calls.length && old.calls.every((call, i) => call === calls[i]);
-    const stretch = same ? old : { id, calls, ms, live };
+    const is_same = old !== undefined && old.live === live && old.ms === ms
+      && isEqual(old.calls, calls) && isEqual(old.asides, asides);
+    const stretch = is_same ? old : { id, calls, asides, ms, live };
     for (const part of ids) found.set(part, stretch);
   };
   for (const entry of entries) {
-    if (entry.kind !== 'assistant' || entry.is_plan || entry.content !== '') close(false);
+    const is_aside = passing.has(entry.id);
+    if (entry.kind !== 'assistant' || entry.is_plan || (entry.content !== '' && !is_aside)) close(false);
     if (entry.kind !== 'assistant') continue;
     const calls = entry.calls.filter(isFolded);
-    if (calls.length === 0) continue;
+    if (calls.length === 0 && !is_aside) continue;
     open.ids.push(entry.id);
     open.calls.push(...calls);
-    open.ms += calls.reduce((sum, { duration_ms }) => sum + (duration_ms ?? 0), entry.content === '' ? entry.thinking_ms ?? 0 : 0);
+    if (is_aside) open.asides.push(entry.id);
+    const took_ms = entry.content === '' || is_aside ? entry.thinking_ms ?? 0 : 0;
+    open.ms += calls.reduce((sum, { duration_ms }) => sum + (duration_ms ?? 0), took_ms);
   }
   close(running);
   return found;
 }
+
+/** @template T @param {T[]} a @param {T[]} b */
+const isEqual = (a, b) => a.length === b.length && a.every((item, i) => item === b[i]);
 
 /**
  * How many calls failed, and how many were not allowed.
@@ -99,7 +144,9 @@ export function unmended(calls, approvals) {
 /** @param {Pick<Call, 'name' | 'args'>} call @returns {Deed} */
 export function deedOf({ name, args }) {
   const said = (/** @type {string} */ field) => {
-    const value = args !== null && typeof args === 'object' ? Object.entries(args).find(([key]) => key === field)?.[1] : '';
+    const value = args !== null && typeof args === 'object'
+      ? Object.entries(args).find(([key]) => key === field)?.[1]
+      : '';
     return typeof value === 'string' ? value.trim() : '';
   };
   const other = { verb: /** @type {const} */ ('use'), what: name };
@@ -141,8 +188,12 @@ export function deeds(calls) {
 
 /** The files that were written, each once. @param {Call[]} calls */
 export function written(calls) {
-  const paths = calls.filter(({ name, state }) => name === 'filesystem' && state === 'success').map(({ args }) => /** @type {Record<string, unknown>} */ (args ?? {}));
-  return [...new Set(paths.filter(({ action, path }) => (action === 'write' || action === 'edit') && typeof path === 'string' && !path.startsWith('/')).map(({ path }) => String(path)))];
+  const paths = calls.filter(({ name, state }) => name === 'filesystem' && state === 'success')
+    .map(({ args }) => /** @type {Record<string, unknown>} */ (args ?? {}));
+  return [...new Set(
+    paths.filter(({ action, path }) => (action === 'write' || action === 'edit') && typeof path === 'string'
+      && !path.startsWith('/')).map(({ path }) => String(path)),
+  )];
 }
 
 /** @param {string} path */

@@ -1,22 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { fileName, toMarkdown } from '../state/export.js';
+import { fileName, leftOut, toMarkdown } from '../state/export.js';
 import { newsOf } from '../state/sessions.js';
 import { at, FakeService, messageOf } from './fake_service.js';
 
 /** @import { SomeOfMessage } from './fake_service.js' */
 
+const words = { you: 'You', result: 'Result', picture: (/** @type {number} */ n) => `Picture ${n}`, left_out: (/** @type {string} */ what) => `${what} (left out)` };
+
 test('a conversation as Markdown has every word, and no fence that something in it closes', () => {
   const { snapshot } = new FakeService();
   const messages = /** @type {SomeOfMessage[]} */ ([
-    { id: 'u', role: 'user', content: 'Look.', files: [{ file_id: 'f', name: 'a.txt', path: 'uploads/a.txt', media_type: 'text/plain', bytes: 3, image: false }], created_at: at(0) },
+    { id: 'u', role: 'user', content: 'Look.', images: ['aaaa', 'bbbb'], files: [{ file_id: 'f', name: 'a.txt', path: 'uploads/a.txt', media_type: 'text/plain', bytes: 3, image: false }], created_at: at(0) },
     { id: 'a', role: 'assistant', content: 'I look.', tool_calls: [{ id: 'k', name: 'filesystem', arguments: { path: 'a.md' } }], created_at: at(1) },
     { id: 't', role: 'tool', name: 'filesystem', tool_call_id: 'k', content: '```\ncode\n````', created_at: at(2) },
     { id: 'n', role: 'assistant', content: '', created_at: at(3) },
     { id: 'e', role: 'assistant', content: 'Done.', created_at: at(4) },
   ]).map(messageOf);
-  assert.equal(toMarkdown({ ...snapshot, title: 'A look', messages }, { you: 'You', result: 'Result' }), `# A look
+  assert.equal(toMarkdown({ ...snapshot, title: 'A look', messages }, words), `# A look
 
 ${at(0)}
 
@@ -24,7 +26,9 @@ ${at(0)}
 
 Look.
 
-- a.txt
+- Picture 1 (left out)
+- Picture 2 (left out)
+- a.txt (left out)
 
 ## Navi
 
@@ -50,6 +54,8 @@ code
 
 Done.
 `);
+  assert.equal(leftOut({ messages }), 3);
+  assert.equal(leftOut({ messages: messages.slice(1) }), 0);
 });
 
 test('a file gets a name that every system takes', () => {

@@ -6,7 +6,7 @@ import { en as enFirst } from '../i18n/en.js';
 import { ru as ruFirst } from '../i18n/ru.js';
 import { settings as ruSettings } from '../i18n/settings_ru.js';
 import { settings as ukSettings } from '../i18n/settings_uk.js';
-import { OWN_PROFILES } from '../i18n/said.js';
+import { OWN_PROFILES } from '../i18n/phrases.js';
 import { trouble as enTrouble } from '../i18n/trouble_en.js';
 import { trouble as ruTrouble } from '../i18n/trouble_ru.js';
 import { trouble as ukTrouble } from '../i18n/trouble_uk.js';
@@ -26,7 +26,7 @@ const parameters = (entry) => new Set(texts(entry).flatMap((text) => [...text.ma
 
 async function sources() {
   const out = [];
-  for (const folder of ['ui', 'app', 'i18n']) {
+  for (const folder of ['ui', 'app', 'state', 'i18n']) {
     for (const file of await readdir(new URL(folder, root))) {
       if (/^(settings_|trouble_)?(en|uk|ru)(\.js)?$/.test(file)) continue;
       out.push(await readFile(new URL(`${folder}/${file}`, root), 'utf8'));

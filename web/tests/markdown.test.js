@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { Lexer } from 'marked';
+
 import { MarkdownStream, MAX_ITEMS } from '../markdown/stream.js';
 import { GROUP_ROWS, LONG_ROWS } from '../markdown/table.js';
 import { safeHref } from '../markdown/tree.js';
@@ -181,6 +183,43 @@ test('a list or table that becomes long is right at each length, and its beginni
   }
 });
 
+test('a fence that becomes long is right at each length, and is read once', (t) => {
+  let read_chars = 0;
+  const { lex } = Lexer.prototype;
+  t.mock.method(Lexer.prototype, 'lex', /** @this {Lexer} @param {string} text */ function read(text) {
+    read_chars += text.length;
+    return lex.call(this, text);
+  });
+  const lines = Array.from({ length: 5_000 }, (_, i) => (i % 7 === 0 ? '\n' : `${' '.repeat(i % 5)}const line_${i} = \`\`; // ~~~\n`));
+  const begin = 'Before[^1].\n\n[^1]: Note.\n\n```js\n';
+  const text = `${begin}${lines.join('')}`;
+  const stream = new MarkdownStream();
+  let blocks = stream.update(begin, false);
+  const [before] = blocks;
+  for (let at = begin.length; at < text.length; at += 131) blocks = stream.update(text.slice(0, at), false);
+  blocks = stream.update(text, false);
+  assert.ok(read_chars < 3 * begin.length, `${read_chars} characters were read`);
+  assert.equal(blocks[0], before);
+  assert.deepEqual([blocks[1].node.attrs['.lang'], blocks[1].node.attrs['.growing']], ['js', 'yes']);
+  assert.equal(blocks[1].node.attrs['.code'], lines.join('').slice(0, -1));
+  const after = `${text}\`\`\`\n\nAfter.\n`;
+  assert.deepEqual(stream.update(after, false).map(({ node }) => node), whole(after));
+});
+
+test('an open fence has at each length what the lexer makes of it', () => {
+  const lines = ['code', '  set in', '', '   ', ' \t', '    ```', '```js', '``', ' ~~~~', '\tx', '~~~ no', '   deeper', '\u00a0 space', '> quote', '- item', '| a |', '````x'];
+  const documents = ['```', '   ```js', '  ~~~', '~~~~ a b', ' `````', '- ```', '> ~~~', '1. item\n\n   ```'].flatMap((fence) => [fence, `Words.\n\n${fence}`])
+    .flatMap((begin) => lines.map((line, i) => `${begin}\n${[line, ...lines.slice(i), ...lines.slice(0, i), line].join(/^[>-] /.test(begin) ? `\n${begin.startsWith('>') ? '> ' : '  '}` : '\n')}`));
+  const ended = (/** @type {unknown} */ nodes) => JSON.stringify(nodes).replaceAll('".growing":"yes"', '".growing":""');
+  for (const text of documents) {
+    const stream = new MarkdownStream();
+    for (let at = 1; at <= text.length; at += 1) {
+      const grown = stream.update(text.slice(0, at), false).map(({ node }) => node);
+      assert.equal(ended(grown), ended(whole(text.slice(0, at))), JSON.stringify(text.slice(0, at)));
+    }
+  }
+});
+
 test('a list of many items is shown as several, whose numbers go on and whose items stay where they are', () => {
   const document = new FakeDocument();
   Object.assign(globalThis, { document });
@@ -239,7 +278,11 @@ test('a table of many rows stands in groups, whose rows stay where they are whil
   const told = stream.update(text, true).map(({ node }) => node);
   assert.deepEqual(told, whole(text));
   const [, ...groups] = /** @type {any[]} */ (/** @type {any} */ (told[0].children[0]).children);
-  assert.deepEqual(groups.map(({ tag, attrs, children }) => [tag, attrs, children.length]), Array.from({ length: count / GROUP_ROWS }, () => ['tbody', { class: 'piece' }, GROUP_ROWS]));
+  assert.deepEqual(groups.map(({ tag, attrs, children }) => [tag, attrs, children.length]), Array.from({ length: count / GROUP_ROWS }, () => ['tbody', { class: 'piece', role: 'rowgroup' }, GROUP_ROWS]));
+  const roles = (/** @type {any} */ node) => [node.attrs.role, ...node.children.map((/** @type {any} */ cell) => cell.attrs.role)];
+  assert.deepEqual(roles(groups[0].children[0]), ['row', 'cell', 'cell']);
+  const titles = /** @type {any} */ (told[0].children[0]).children[0].children[0];
+  assert.deepEqual(roles(titles), ['row', 'columnheader', 'columnheader']);
   const few = /** @type {any} */ (whole(head + lines.slice(0, LONG_ROWS).join('')))[0].children[0];
   assert.deepEqual([few.attrs, few.children.length], [{}, 2], 'one that is short has the widths of its content');
 });
@@ -253,6 +296,7 @@ test('a thousand nasty documents, cut anywhere, end as they do at once, in the p
     '![p](x.png)', '<div>', '</div>\n', '<!-- ', '-->', '&amp;', '&#0;', '\\', '\\(x^2\\)', '$$a_b$$', 'https://example.org/a_b', '🙂', '\r\n', '\u0000', '~~', '~',
     '[^1]', '[^2]', '[^a]', '[^1]: note\n', '[^2]: ', '[^A]:\n    ', '    set in\n', 'Term\n: meaning\n', '\n: ', ': ', '- item[^a]\n[^a]: in a list\n',
     ...Array.from({ length: 3 }, (_, i) => '- long list\n'.repeat(20 * i + 20)), '| 1 | 2 |\n'.repeat(30),
+    '````md\n', '``` \n', '   ```\n', '  ~~~~\n', '```~\n', '> ```\n> ', '- ```\n  ', '   ', 'code\n  set in\n\n'.repeat(12),
   ];
   let seed = 20_261_125;
   /** @param {number} below */
@@ -277,6 +321,15 @@ test('a thousand nasty documents, cut anywhere, end as they do at once, in the p
     showBlocks(/** @type {any} */ (fresh), [], new MarkdownStream().update(text, true));
     assert.equal(serialise(parent), serialise(fresh), JSON.stringify(text));
   }
+});
+
+test('an image that stands elsewhere is offered by its whole address, and is words where it stands in a link', () => {
+  const [first, second] = new MarkdownStream().update('![A chart](https://a.example/c.png?q=1) and ![](mailto:x@a.example)\n\n[**![Badge](https://b.example/b.png)** here](https://c.example/)', true).map(({ node }) => node);
+  assert.deepEqual(first.children, [
+    { tag: 'navi-remote-image', attrs: { href: 'https://a.example/c.png?q=1', alt: 'A chart' }, children: [] }, ' and ',
+    { tag: 'a', attrs: { href: 'mailto:x@a.example', target: '_blank', rel: 'noopener noreferrer' }, children: ['🖼 mailto:x@a.example'] },
+  ]);
+  assert.deepEqual(/** @type {any} */ (second.children[0]).children, [{ tag: 'strong', attrs: {}, children: ['🖼 Badge'] }, ' here']);
 });
 
 test('HTML is text, and links lead only to pages and letters', () => {

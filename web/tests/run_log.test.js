@@ -5,8 +5,8 @@ import { test } from 'node:test';
 
 import { en } from '../i18n/en.js';
 import { callBehind, readSoFar, tokensPerSecond } from '../state/pace.js';
-import { isNamed, runRows } from '../state/run_log.js';
-import { EVENT_TYPES } from '../state/session.js';
+import { EVENTS } from '../state/events.js';
+import { runRows } from '../state/run_log.js';
 import { at, FakeService } from './fake_service.js';
 import { logOf, wholeRun } from './whole_run.js';
 
@@ -101,8 +101,8 @@ test('a call that was denied or cut has its state, one without a start too', () 
 });
 
 test('every event that gets a row has its words, and one of a newer service its name', () => {
-  for (const type of EVENT_TYPES) {
-    assert.equal(`runs.event.${type}` in en, isNamed(type), type);
+  for (const [type, { row }] of Object.entries(EVENTS)) {
+    assert.equal(`runs.event.${type}` in en, row !== undefined, type);
   }
   const service = new FakeService();
   service.tell({ type: 'something_new' });

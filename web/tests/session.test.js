@@ -5,34 +5,9 @@ import { fromSnapshot } from '../state/model.js';
 import { applyFrame } from '../state/session.js';
 import { conversationText } from '../state/text.js';
 import { at, FakeService, missed, story } from './fake_service.js';
+import { essence, play } from './play.js';
 
-/** @import { SessionState } from '../state/types.js' */
 /** @import { Envelope } from '../state/wire.js' */
-
-/** @param {SessionState} state @param {Envelope[]} frames */
-function play(state, frames) {
-  for (const frame of frames) {
-    const step = applyFrame(state, frame);
-    assert.equal(step.hole, false, `a hole at ${JSON.stringify(frame)}`);
-    state = step.state;
-  }
-  return state;
-}
-
-/** Without what only a tab that watched can know. @param {SessionState} state */
-function essence(state) {
-  return {
-    ...state,
-    model: null,
-    ending: state.ending?.kind === 'stopped' ? null : state.ending,
-    entries: state.entries.map((entry) => (entry.kind !== 'assistant' ? entry : {
-      ...entry,
-      created_at: '', thinking_ms: null, thinking_started_at: null,
-      calls: entry.calls.map((call) => ({ ...call, output: '', started_at: null, result_id: null })),
-    })).map((entry) => ({ ...entry, created_at: '' })),
-    queue: state.queue.map(({ run_id: _, created_at: __, images: ___, ...rest }) => rest),
-  };
-}
 
 const { frames, moments, snapshot } = story();
 const start = fromSnapshot(moments[0].snapshot);
@@ -174,6 +149,18 @@ test('a run can be stopped, and its wait is shown, before its model is known', (
   state = play(start, service.frames);
   assert.equal(state.run, null);
   assert.deepEqual(conversationText(state), '[user]\nhi');
+});
+
+test('an answer that was whole as Stop came leaves what waits held, until somebody goes on', () => {
+  const service = new FakeService();
+  service.tell({ type: 'stream_start', message_id: 'm', model: 'x', profile_id: 'p' });
+  service.tell({ type: 'stream_end', content: 'whole', message_id: 'a', context_tokens: 1, max_context_tokens: 2, completed: true });
+  assert.equal(play(start, service.frames).ending, null);
+  service.tell({ type: 'notice', code: 'queue_held', message: 'held', is_subagent: false });
+  const held = play(start, service.frames);
+  assert.equal(held.ending?.kind, 'stopped');
+  service.tell({ type: 'stream_start', message_id: 'm2', model: 'x', profile_id: 'p' }, 'r2');
+  assert.equal(play(start, service.frames).ending, null);
 });
 
 test('an acknowledgement that is repeated to one tab confirms and changes nothing', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { answersFor, copied, idIn, misfits, reportText, settingsFor } from '../state/setup.js';
+import { answersFor, copied, fixedOf, idIn, isChangeable, misfits, reportText, settingsFor } from '../state/setup.js';
 
 /** @import { Report, ShownValue, SystemStatus } from '../state/wire.js' */
 
@@ -62,4 +62,13 @@ test('a copy of a profile has an id of its own', () => {
   const text = '# mine\nid = "own"\nname = "Own"\n';
   assert.equal(copied(text), '# mine\nid = "own_copy"\nname = "Own"\n');
   assert.deepEqual([text, copied(text), 'name = "x"', 'id = ""'].map(idIn), ['own', 'own_copy', '-', '-']);
+});
+
+test('what the environment says, and what opens the house, is not changed from here', () => {
+  const [host, think, key] = SETTINGS;
+  assert.ok(isChangeable(host) && isChangeable(key));
+  assert.ok(!isChangeable(think));
+  assert.ok(!isChangeable(setting('server.bind', { file_only: 'doors' })));
+  assert.equal(fixedOf(SETTINGS), null);
+  assert.equal(fixedOf([host, setting('openai.base_url', { value: 'http://localhost:1', origin: 'environment' })]), 'OPENAI_BASE_URL');
 });

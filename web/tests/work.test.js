@@ -311,7 +311,7 @@ const said = (id, calls, content = '') => ({ kind: 'assistant', id, run_id: 'r',
 
 test('calls without a word between them stand together', () => {
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((id) => made(id, {}));
-  const entries = [said('1', [a]), said('2', [b]), said('3', [c], 'Words.'), said('4', [d]), said('5', [], 'The end.')];
+  const entries = [said('1', [a]), said('2', [b]), said('3', [c], 'Words.\nAnd more.'), said('4', [d]), said('5', [], 'The end.')];
   const found = stretches(entries, true, new Map());
   assert.deepEqual([...found].map(([id, stretch]) => [id, stretch.id, stretch.calls.length, stretch.ms, stretch.live]),
     [['1', '1', 2, 30, false], ['2', '1', 2, 30, false], ['3', '3', 2, 25, false], ['4', '3', 2, 25, false]]);
@@ -319,6 +319,27 @@ test('calls without a word between them stand together', () => {
   assert.equal(stretches([...entries, said('6', [a]), said('7', [b])], true, found).get('7')?.live, true);
   assert.equal(stretches([said('1', [a])], true, new Map()).size, 0, 'one call stands for itself');
   assert.equal(stretches([said('1', [a, made('t', { name: 'todo' }), made('s', { name: 'spawn_agent' })])], true, new Map()).size, 0);
+});
+
+test('words in passing go with the work of their run once its answer stands', () => {
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((id) => made(id, {}));
+  const agent = made('s', { name: 'spawn_agent' });
+  const entries = [said('1', [a], 'I look first.'), said('2', [b]), said('3', [c], 'Then I write.')];
+  const ids = (/** @type {import('../state/types.js').Entry[]} */ list, running = false) => [...stretches(list, running, new Map())].map(([id, stretch]) => [id, stretch.id]);
+  assert.deepEqual(ids(entries, true), [['1', '1'], ['2', '1']], 'while it goes on every word counts');
+  assert.deepEqual(ids(entries), [['1', '1'], ['2', '1']], 'and where nothing was answered');
+  const whole = [...entries, said('4', [], 'Both are done.')];
+  assert.deepEqual(ids(whole), [['1', '1'], ['2', '1'], ['3', '1']]);
+  const [stretch] = stretches(whole, false, new Map()).values();
+  assert.deepEqual([stretch.calls, stretch.asides], [[a, b, c], ['1', '3']]);
+  assert.equal(stretches(whole, false, new Map([['1', stretch]])).get('1'), stretch, 'what is the same is not drawn again');
+  const answering = { ...said('4', [], 'Both'), open: true };
+  assert.deepEqual(ids([...entries, /** @type {any} */ (answering)], true), [['1', '1'], ['2', '1']]);
+  const others = /** @type {any} */ ({ ...said('4', [], 'Of another run.'), run_id: 'other' });
+  assert.deepEqual(ids([...entries, others]), [['1', '1'], ['2', '1']]);
+  for (const apart of [said('3', [c, d], 'x'.repeat(201)), said('3', [c, d, agent], 'They look.')]) {
+    assert.deepEqual(ids([...entries.slice(0, 2), apart, said('4', [], 'Done.')]), [['1', '1'], ['2', '1'], ['3', '3']]);
+  }
 });
 
 test('what was done is told in a few words', () => {

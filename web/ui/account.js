@@ -18,7 +18,8 @@ import './account_tokens.js';
 
 const TABS = /** @type {const} */ (['profile', 'passkeys', 'sign_ons', 'devices', 'tokens']);
 const CONTENTS = {
-  profile: () => html`<navi-account-profile></navi-account-profile><navi-account-limits></navi-account-limits><navi-account-archive></navi-account-archive>`,
+  profile: () => html`<navi-account-profile></navi-account-profile><navi-account-limits></navi-account-limits>
+    <navi-account-archive></navi-account-archive>`,
   passkeys: () => html`<navi-account-passkeys></navi-account-passkeys>`,
   sign_ons: () => html`<navi-account-sign-ons></navi-account-sign-ons>`,
   devices: () => html`<navi-account-devices></navi-account-devices>`,
@@ -46,10 +47,15 @@ export class NaviAccount extends NaviPanel {
     return this.frame('account', t('account.open'), html`
       ${who === null ? nothing : html`<p class="account-who"><b dir="auto" data-testid="account-name">${who.name}</b>
         <span class="tag" data-testid="account-role" data-role=${who.role}>${t(`role.${who.role}`)}</span>
-        <button type="button" class="button small plain" data-testid="sign-out" ?disabled=${this._asking.busy} @click=${() => void this.#leave()}>${t('account.sign_out')}</button></p>`}
-      ${this._asks ? html`<section class="card pause" role="alertdialog" aria-label=${t('account.sign_out')}><div class="card-text"><p>${t('account.sign_out_question')}</p>
-        <div class="card-actions"><button type="button" class="button small destructive" data-testid="sign-out-yes" @click=${() => this.#signOut()}>${t('account.sign_out')}</button>
-          <button type="button" class="button small plain" data-testid="sign-out-no" @click=${() => { this._asks = false; }}>${t('queue.cancel')}</button></div></div></section>` : nothing}
+        <button type="button" class="button small plain" data-testid="sign-out" ?disabled=${this._asking.busy}
+          @click=${() => void this.#leave()}>${t('account.sign_out')}</button></p>`}
+      ${this._asks
+        ? html`<section class="card pause" role="alertdialog"
+          aria-label=${t('account.sign_out')}><div class="card-text"><p>${t('account.sign_out_question')}</p>
+        <div class="card-actions"><button type="button" class="button small destructive"
+          data-testid="sign-out-yes" @click=${() => this.#signOut()}>${t('account.sign_out')}</button>
+          <button type="button" class="button small plain" data-testid="sign-out-no"
+            @click=${() => { this._asks = false; }}>${t('queue.cancel')}</button></div></div></section>` : nothing}
       ${fault(faultText(this._asking.problem))}
       ${this.tabs(t('account.open'), tabs, this._tab, {
         title: (name) => t(`account.tab.${name}`),

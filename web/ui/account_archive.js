@@ -18,12 +18,14 @@ export class NaviAccountArchive extends NaviElement {
     return html`<h3>${t('archive_all.title')}</h3>
       <p class="quiet">${t('archive_all.hint')}</p>
       ${fault(faultText(problem))}
-      <p class="row-actions"><button type="button" class="button small plain" data-testid="archive-all" ?disabled=${busy} aria-busy=${busy} @click=${() => this.#take()}>${t('archive_all.take')}</button></p>`;
+      <p class="row-actions"><button type="button" class="button small plain" data-testid="archive-all"
+        ?disabled=${busy} aria-busy=${busy} @click=${() => this.#take()}>${t('archive_all.take')}</button></p>`;
   }
 
   /** A link would carry the cookie alone. */
   #take() {
-    void this._asking.ask(async () => save([await people.archive()], `navi-${new Date().toISOString().slice(0, 10)}.zip`));
+    void this._asking.ask(async () => save([await people.archive()],
+      `navi-${new Date().toISOString().slice(0, 10)}.zip`));
   }
 }
 

@@ -32,16 +32,31 @@ export class NaviAccountDevices extends NaviElement {
     return html`<p class="quiet">${t('account.devices_hint')}</p>
       ${fault(faultText(problem))}
       <ul class="rows">${repeat(this._devices, ({ id }) => id, (device) => this.#row(device))}</ul>
-      ${this._devices.length < 2 ? nothing : html`<p class="row-actions"><button type="button" class="button small plain danger" data-testid="devices-others" ?disabled=${busy} @click=${() => this.#others()}>${t('account.others')}</button></p>`}`;
+      ${this._devices.length < 2
+        ? nothing
+        : html`<p class="row-actions"><button type="button" class="button small plain danger"
+          data-testid="devices-others" ?disabled=${busy}
+          @click=${() => this.#others()}>${t('account.others')}</button></p>`}`;
   }
 
   /** @param {Device} device */
   #row({ id, agent, address, created_at, last_used_at, current }) {
     const name = browserName(agent) ?? t('account.device_unknown');
-    return html`<li class="row" data-testid="device" data-current=${String(current)}><span class="row-icon">${icons.globe}</span>
-      <div class="row-text"><p class="row-title" title=${agent ?? nothing}>${visible(name)} ${current ? html`<span class="tag">${t('account.device_here')}</span>` : nothing}</p>
-        <p class="row-note">${address === null ? nothing : html`${address} · `}${t('account.device_since', { at: formatTime(created_at) })}${last_used_at === null ? nothing : html` · ${t('account.device_used', { at: formatTime(last_used_at) })}`}</p></div>
-      ${current ? nothing : html`<button type="button" class="button small plain danger" data-testid="device-sign-out" aria-label="${t('account.sign_out')}: ${name}" ?disabled=${this._asking.busy}
+    return html`<li class="row" data-testid="device"
+      data-current=${String(current)}><span class="row-icon">${icons.globe}</span>
+      <div class="row-text"><p class="row-title"
+        title=${agent ?? nothing}>${visible(name)}
+          ${current ? html`<span class="tag">${t('account.device_here')}</span>` : nothing}</p>
+        <p class="row-note">${address === null
+          ? nothing
+          : html`${address} · `}${t('account.device_since', { at: formatTime(created_at) })}${
+            last_used_at === null
+              ? nothing
+              : html` · ${t('account.device_used', { at: formatTime(last_used_at) })}`}</p></div>
+      ${current
+        ? nothing
+        : html`<button type="button" class="button small plain danger" data-testid="device-sign-out"
+          aria-label="${t('account.sign_out')}: ${name}" ?disabled=${this._asking.busy}
         @click=${() => this.#ask(() => people.signOutDevice(id))}>${t('account.sign_out')}</button>`}</li>`;
   }
 

@@ -17,7 +17,10 @@ export class NaviAccountLimits extends NaviElement {
     const limits = account.get()?.limits ?? null;
     if (limits === null) return nothing;
     return html`<h3>${t('limits.mine')}</h3>
-      <dl class="limits-list" data-testid="account-limits">${NAMES.map((name) => html`<div data-testid="account-limit" data-name=${name}><dt>${t(`limits.${name}`)}</dt><dd>${told(limits, name)}</dd></div>`)}</dl>`;
+      <dl class="limits-list"
+        data-testid="account-limits">${
+          NAMES.map((name) => html`<div data-testid="account-limit"
+            data-name=${name}><dt>${t(`limits.${name}`)}</dt><dd>${told(limits, name)}</dd></div>`)}</dl>`;
   }
 }
 

@@ -20,7 +20,8 @@ import { visible } from './visible.js';
 /** By what one signs in without a password. */
 export class NaviAccountPasskeys extends NaviElement {
   static properties = {
-    _passkeys: { state: true }, _at: { state: true }, _removing: { state: true }, _renaming: { state: true }, _new_name: { state: true },
+    _passkeys: { state: true }, _at: { state: true }, _removing: { state: true }, _renaming: { state: true },
+    _new_name: { state: true },
     _name: { state: true }, _password: { state: true }, _shown: { state: true },
   };
 
@@ -58,7 +59,10 @@ export class NaviAccountPasskeys extends NaviElement {
     const who = account.get();
     return html`<p class="quiet">${t('passkeys.hint')}</p>
       ${fault(faultText(this._asking.problem, { forbidden: t('passkeys.fault.last') }))}
-      ${all === null || who === null ? nothing : html`${all.length === 0 ? html`<p class="quiet panel-empty" data-testid="passkeys-empty">${t('passkeys.empty')}</p>`
+      ${all === null || who === null
+        ? nothing
+        : html`${all.length === 0
+          ? html`<p class="quiet panel-empty" data-testid="passkeys-empty">${t('passkeys.empty')}</p>`
         : html`<ul class="rows">${repeat(all, ({ id }) => id, (passkey) => this.#row(passkey))}</ul>`}
         ${this.#making(who, all.length)}`}`;
   }
@@ -67,16 +71,27 @@ export class NaviAccountPasskeys extends NaviElement {
   #making(who, many) {
     const place = passkeysHere(this._at);
     if (place !== 'here') return passkeysElsewhere(place, this._at);
-    if (many >= MOST_PASSKEYS) return html`<p class="quiet" data-testid="passkeys-most">${t('passkeys.most', { n: MOST_PASSKEYS })}</p>`;
+    if (many >= MOST_PASSKEYS) return html`<p class="quiet"
+      data-testid="passkeys-most">${t('passkeys.most', { n: MOST_PASSKEYS })}</p>`;
     const { busy, problem } = this._making;
     return html`<h3 id="passkey-new">${t('passkeys.new')}</h3>
-      <form class="person-form" aria-labelledby="passkey-new" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#make(who.has_password); }}>
-        ${field({ id: 'passkey-name', label: t('passkeys.name'), value: this._name, max: PASSKEY_NAME_CHARS, hint: t('passkeys.name_hint'), oninput: (value) => { this._name = value; } })}
-        ${who.has_password ? html`${field({ id: 'passkey-password', label: t('account.password_current'), type: this._shown ? 'text' : 'password', value: this._password, autocomplete: 'current-password', oninput: (value) => { this._password = value; } })}
+      <form class="person-form" aria-labelledby="passkey-new"
+        @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#make(who.has_password); }}>
+        ${field({
+          id: 'passkey-name', label: t('passkeys.name'), value: this._name, max: PASSKEY_NAME_CHARS,
+          hint: t('passkeys.name_hint'), oninput: (value) => { this._name = value; },
+        })}
+        ${who.has_password
+          ? html`${
+            field({ id: 'passkey-password', label: t('account.password_current'),
+              type: this._shown ? 'text' : 'password', value: this._password, autocomplete: 'current-password',
+              oninput: (value) => { this._password = value; } })}
           ${showSwitch(this._shown, (shown) => { this._shown = shown; })}` : nothing}
         ${busy ? html`<p class="quiet" role="status">${t('passkeys.waiting')}</p>` : nothing}
         ${fault(proofFault(problem, passkeyWords()))}
-        <button class="button small" data-testid="passkey-make" ?disabled=${busy || this._name.trim() === '' || (who.has_password && this._password === '')}>${t('passkeys.make')}</button>
+        <button class="button small" data-testid="passkey-make"
+          ?disabled=${busy || this._name.trim() === ''
+            || (who.has_password && this._password === '')}>${t('passkeys.make')}</button>
       </form>`;
   }
 
@@ -84,25 +99,44 @@ export class NaviAccountPasskeys extends NaviElement {
   #row({ id, name, host, created_at, last_used_at }) {
     const is_elsewhere = this._at !== undefined && new URL(this._at).hostname !== host;
     return html`<li class="row" data-testid="passkey" data-name=${name}><span class="row-icon">${icons.key}</span>
-      <div class="row-text"><p class="row-title" dir="auto">${visible(name)} ${is_elsewhere ? html`<span class="tag" title=${t('passkeys.other_host')}>${visible(host)}</span>` : nothing}</p>
-        <p class="row-note">${t('passkeys.since', { at: formatTime(created_at) })} · ${last_used_at === null ? t('account.token_unused') : t('account.device_used', { at: formatTime(last_used_at) })}</p>
+      <div class="row-text"><p class="row-title"
+        dir="auto">${visible(name)} ${is_elsewhere
+          ? html`<span class="tag" title=${t('passkeys.other_host')}>${visible(host)}</span>`
+          : nothing}</p>
+        <p class="row-note">${t('passkeys.since', { at: formatTime(created_at) })} ·
+          ${last_used_at === null
+            ? t('account.token_unused')
+            : t('account.device_used', { at: formatTime(last_used_at) })}</p>
         ${this.#below(id)}</div>
-      ${this._renaming === id || this._removing === id ? nothing : html`<button type="button" class="button small plain" data-testid="passkey-rename" aria-label="${t('passkeys.rename')}: ${name}" ?disabled=${this._asking.busy} @click=${() => void this.#call(id, name)}>${t('passkeys.rename')}</button>
-      <button type="button" class="button small plain danger" data-testid="passkey-remove" aria-label="${t('account.token_remove')}: ${name}" ?disabled=${this._asking.busy} @click=${() => void this.#doubt(id)}>${t('account.token_remove')}</button>`}</li>`;
+      ${this._renaming === id || this._removing === id
+        ? nothing
+        : html`<button type="button" class="button small plain" data-testid="passkey-rename"
+          aria-label="${t('passkeys.rename')}: ${name}" ?disabled=${this._asking.busy}
+          @click=${() => void this.#call(id, name)}>${t('passkeys.rename')}</button>
+      <button type="button" class="button small plain danger" data-testid="passkey-remove"
+        aria-label="${t('account.token_remove')}: ${name}" ?disabled=${this._asking.busy}
+        @click=${() => void this.#doubt(id)}>${t('account.token_remove')}</button>`}</li>`;
   }
 
   /** What is being done with it. @param {string} id */
   #below(id) {
     if (this._removing === id) {
       return html`<p class="row-note">${t('passkeys.remove_question')}</p>
-        <p class="row-actions"><button type="button" class="button small destructive" data-testid="passkey-remove-yes" @click=${() => this.#remove(id)}>${t('account.token_remove')}</button>
-          <button type="button" class="button small plain" data-testid="passkey-remove-no" @click=${() => { this._removing = ''; }}>${t('queue.cancel')}</button></p>`;
+        <p class="row-actions"><button type="button" class="button small destructive"
+          data-testid="passkey-remove-yes" @click=${() => this.#remove(id)}>${t('account.token_remove')}</button>
+          <button type="button" class="button small plain" data-testid="passkey-remove-no"
+            @click=${() => { this._removing = ''; }}>${t('queue.cancel')}</button></p>`;
     }
     if (this._renaming !== id) return nothing;
     return html`<form @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#rename(id); }}>
-      ${field({ id: 'passkey-new-name', label: t('passkeys.name'), value: this._new_name, max: PASSKEY_NAME_CHARS, oninput: (value) => { this._new_name = value; } })}
-      <p class="row-actions"><button class="button small" data-testid="passkey-rename-save" ?disabled=${this._new_name.trim() === ''}>${t('queue.save')}</button>
-        <button type="button" class="button small plain" @click=${() => { this._renaming = ''; }}>${t('queue.cancel')}</button></p></form>`;
+      ${field({
+        id: 'passkey-new-name', label: t('passkeys.name'), value: this._new_name, max: PASSKEY_NAME_CHARS,
+        oninput: (value) => { this._new_name = value; },
+      })}
+      <p class="row-actions"><button class="button small" data-testid="passkey-rename-save"
+        ?disabled=${this._new_name.trim() === ''}>${t('queue.save')}</button>
+        <button type="button" class="button small plain"
+          @click=${() => { this._renaming = ''; }}>${t('queue.cancel')}</button></p></form>`;
   }
 
   /** @param {string} id */
@@ -144,7 +178,9 @@ export class NaviAccountPasskeys extends NaviElement {
     this.#ending = new AbortController();
     const { signal } = this.#ending;
     await this._making.ask(async () => {
-      await makePasskey({ name: this._name.trim(), ...(has_password ? { current_password: this._password } : {}) }, signal);
+      await makePasskey({
+        name: this._name.trim(), ...(has_password ? { current_password: this._password } : {}),
+      }, signal);
       this._password = '';
       this._passkeys = await passkeys.list();
       await loadAccount();

@@ -13,7 +13,10 @@ import { fault, field, proofFault, showSwitch, shownOnce } from './fields.js';
 
 /** Name and password, and the codes that stand in for the password. */
 export class NaviAccountProfile extends NaviElement {
-  static properties = { _name: { state: true }, _password: { state: true }, _current: { state: true }, _shown: { state: true }, _fault: { state: true }, _codes: { state: true } };
+  static properties = {
+    _name: { state: true }, _password: { state: true }, _current: { state: true }, _shown: { state: true },
+    _fault: { state: true }, _codes: { state: true },
+  };
 
   constructor() {
     super();
@@ -36,14 +39,32 @@ export class NaviAccountProfile extends NaviElement {
     const { has_password } = who;
     const has_way = has_password || who.passkeys > 0 || who.sign_ons > 0;
     const type = this._shown ? 'text' : 'password';
-    return html`<p class="quiet">${has_way ? t('account.role', { role: t(`role.${who.role}`) }) : t('account.notice')} ${has_way ? t(`role.${who.role}.text`) : nothing}</p>
-      <form class="person-form" data-testid="account-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#save(); }}>
-        ${field({ id: 'account-new-name', label: t('signin.name'), value: this._name ?? who.name, autocomplete: 'username', max: NAME_CHARS, hint: t('account.name_hint'), oninput: (value) => { this._name = value; } })}
-        ${field({ id: 'account-password', label: t(has_password ? 'account.password_new' : 'signin.password'), type, value: this._password, autocomplete: 'new-password', hint: t(has_password ? 'account.password_new_hint' : 'account.password_hint'), oninput: (value) => { this._password = value; } })}
-        ${has_password ? field({ id: 'account-current', label: t('account.password_current'), type, value: this._current, autocomplete: 'current-password', oninput: (value) => { this._current = value; } }) : nothing}
+    return html`<p class="quiet">${has_way
+      ? t('account.role', { role: t(`role.${who.role}`) })
+      : t('account.notice')} ${has_way ? t(`role.${who.role}.text`) : nothing}</p>
+      <form class="person-form" data-testid="account-form"
+        @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#save(); }}>
+        ${field({
+          id: 'account-new-name', label: t('signin.name'), value: this._name ?? who.name,
+          autocomplete: 'username', max: NAME_CHARS, hint: t('account.name_hint'),
+          oninput: (value) => { this._name = value; },
+        })}
+        ${field({
+          id: 'account-password', label: t(has_password ? 'account.password_new' : 'signin.password'), type,
+          value: this._password, autocomplete: 'new-password',
+          hint: t(has_password ? 'account.password_new_hint' : 'account.password_hint'),
+          oninput: (value) => { this._password = value; },
+        })}
+        ${has_password
+          ? field({
+            id: 'account-current', label: t('account.password_current'), type, value: this._current,
+            autocomplete: 'current-password', oninput: (value) => { this._current = value; },
+          })
+          : nothing}
         ${showSwitch(this._shown, (shown) => { this._shown = shown; })}
         ${fault(this._fault === null ? this.#refusal() : t(`account.fault.${this._fault}`))}
-        <button class="button small" data-testid="account-save" ?disabled=${this._asking.busy || (has_password && this._current === '')}>${t('queue.save')}</button>
+        <button class="button small" data-testid="account-save"
+          ?disabled=${this._asking.busy || (has_password && this._current === '')}>${t('queue.save')}</button>
       </form>
       ${has_way ? this.#recovery(who) : nothing}`;
   }
@@ -51,10 +72,15 @@ export class NaviAccountProfile extends NaviElement {
   /** @param {AccountInfo} who */
   #recovery({ recovery_codes: left, has_password }) {
     return html`<h3>${t('account.codes')}</h3>
-      <p class="quiet">${t('account.codes_hint')} <span data-testid="codes-left">${t('account.codes_left', { n: left })}</span></p>
-      ${this._codes.length === 0 ? nothing : shownOnce(t('account.once'), t('account.codes'), this._codes.join('\n'), 'codes')}
+      <p class="quiet">${t('account.codes_hint')}
+        <span data-testid="codes-left">${t('account.codes_left', { n: left })}</span></p>
+      ${this._codes.length === 0
+        ? nothing
+        : shownOnce(t('account.once'), t('account.codes'), this._codes.join('\n'), 'codes')}
       ${fault(proofFault(this._making.problem))}
-      <p class="row-actions"><button type="button" class="button small soft" data-testid="codes-make" ?disabled=${this._making.busy || (has_password && this._current === '')} @click=${() => this.#make()}>${t('account.codes_make')}</button>
+      <p class="row-actions"><button type="button" class="button small soft" data-testid="codes-make"
+        ?disabled=${this._making.busy || (has_password && this._current === '')}
+        @click=${() => this.#make()}>${t('account.codes_make')}</button>
         ${has_password && this._current === '' ? html`<span class="quiet">${t('account.codes_proof')}</span>` : nothing}
         ${left === 0 ? nothing : html`<span class="quiet">${t('account.codes_void')}</span>`}</p>`;
   }

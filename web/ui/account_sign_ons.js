@@ -41,17 +41,31 @@ export class NaviAccountSignOns extends NaviElement {
     const words = { forbidden: t('account.unlink_last') };
     return html`<p class="quiet">${t('account.sign_ons_hint')}</p>
       ${fault(faultText(problem, words))}
-      ${linked === null ? nothing : linked.length === 0 ? html`<p class="quiet panel-empty" data-testid="sign-ons-empty">${t('account.sign_ons_empty')}</p>`
+      ${linked === null
+        ? nothing
+        : linked.length === 0
+          ? html`<p class="quiet panel-empty" data-testid="sign-ons-empty">${t('account.sign_ons_empty')}</p>`
         : html`<ul class="rows">${repeat(linked, ({ id }) => id, (one) => this.#row(one))}</ul>`}
       ${provider === null ? nothing : this.#link(provider, has_password)}`;
   }
 
   /** @param {string} provider @param {boolean} has_password */
   #link(provider, has_password) {
-    return html`<form class="person-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this._linking.ask(() => linkThere({ current_password: this._password })); }}>
-      ${has_password ? field({ id: 'link-password', label: t('account.password_current'), type: 'password', value: this._password, autocomplete: 'current-password', oninput: (value) => { this._password = value; } }) : nothing}
+    return html`<form class="person-form"
+      @submit=${(/** @type {Event} */ event) => {
+        event.preventDefault();
+        void this._linking.ask(() => linkThere({ current_password: this._password }));
+      }}>
+      ${has_password
+        ? field({
+          id: 'link-password', label: t('account.password_current'), type: 'password', value: this._password,
+          autocomplete: 'current-password', oninput: (value) => { this._password = value; },
+        })
+        : nothing}
       ${fault(proofFault(this._linking.problem))}
-      <button class="button small soft" data-testid="link" ?disabled=${this._linking.busy || (has_password && this._password === '')}>${t('account.link', { name: provider })}</button></form>`;
+      <button class="button small soft" data-testid="link"
+        ?disabled=${this._linking.busy
+          || (has_password && this._password === '')}>${t('account.link', { name: provider })}</button></form>`;
   }
 
   /** @param {LinkedSignOn} linked */
@@ -59,8 +73,14 @@ export class NaviAccountSignOns extends NaviElement {
     const name = iss === PROXY ? t('account.sign_on_proxy') : iss.replace(/^https?:[/][/]/, '');
     return html`<li class="row" data-testid="sign-on"><span class="row-icon">${icons.key}</span>
       <div class="row-text"><p class="row-title" dir="auto">${visible(name)}</p>
-        <p class="row-note">${address === null ? nothing : html`<span dir="auto">${visible(address)}</span> · `}${t('account.device_since', { at: formatTime(created_at) })}${last_used_at === null ? nothing : html` · ${t('account.device_used', { at: formatTime(last_used_at) })}`}</p></div>
-      <button type="button" class="button small plain danger" data-testid="unlink" aria-label="${t('account.unlink')}: ${name}" ?disabled=${this._asking.busy}
+        <p class="row-note">${address === null
+          ? nothing
+          : html`<span dir="auto">${visible(address)}</span> · `}${t('account.device_since',
+            { at: formatTime(created_at) })}${last_used_at === null
+              ? nothing
+              : html` · ${t('account.device_used', { at: formatTime(last_used_at) })}`}</p></div>
+      <button type="button" class="button small plain danger" data-testid="unlink"
+        aria-label="${t('account.unlink')}: ${name}" ?disabled=${this._asking.busy}
         @click=${() => this.#ask(() => people.unlink(id))}>${t('account.unlink')}</button></li>`;
   }
 

@@ -3,7 +3,9 @@ import { html } from '../lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 
-const ICONS = { note: icons.note, tip: icons.check, important: icons.shield, warning: icons.warning, caution: icons.cross };
+const ICONS = {
+  note: icons.note, tip: icons.check, important: icons.shield, warning: icons.warning, caution: icons.cross,
+};
 
 /** What stands over an alert in an answer: its kind, in the reader's language. */
 export class NaviAlert extends NaviElement {

@@ -2,7 +2,10 @@ import { boot, closeToast, loadPanels, openPanel, showNew } from '../app/actions
 import { folded } from '../app/prefs.js';
 import { lookAtOpen } from '../app/seen.js';
 import { openAgain, stop } from '../app/session.js';
-import { announcements, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel, returned, sessionError, sessions, sharedLink, signedOut, toasts } from '../app/signals.js';
+import {
+  announcements, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel,
+  returned, sessionError, sessions, sharedLink, signedOut, toasts,
+} from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { asked, isOpen } from '../state/approvals.js';
@@ -11,7 +14,7 @@ import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { icons, mark } from './icons.js';
 import { isComposing } from './keys.js';
-import './asks.js';
+import './question.js';
 import './banner.js';
 import './composer.js';
 import './conversation.js';
@@ -60,10 +63,14 @@ export class NaviApp extends NaviElement {
 
   updated() {
     if (!hasWords.get()) return;
-    document.title = `${this._asked > 0 ? `(${this._asked}) ${t('approval.page')} · ` : ''}${this._title === '' ? '' : `${this._title} · `}Navi`;
+    document.title =
+      `${this._asked > 0 ? `(${this._asked}) ${t('approval.page')} · ` : ''}${this._title === ''
+        ? ''
+        : `${this._title} · `}Navi`;
     badge(this._asked);
     lookAtOpen();
-    if (this.querySelector('navi-invitation:not(:defined)') !== null) loadPanels().catch(() => setTimeout(() => this.requestUpdate(), PAUSE_MS));
+    if (this.querySelector('navi-invitation:not(:defined)') !== null)
+      loadPanels().catch(() => setTimeout(() => this.requestUpdate(), PAUSE_MS));
     void this.#moveFocus();
   }
 
@@ -93,7 +100,8 @@ export class NaviApp extends NaviElement {
   /** @param {KeyboardEvent} event */
   #key(event) {
     // A dialog over the page has the keyboard for itself.
-    if (event.defaultPrevented || isComposing(event) || this.querySelector('dialog:modal, [popover]:popover-open') !== null) return;
+    if (event.defaultPrevented || isComposing(event)
+      || this.querySelector('dialog:modal, [popover]:popover-open') !== null) return;
     if (event.key === 'Escape') {
       // In a field, Escape means the field.
       if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
@@ -109,15 +117,18 @@ export class NaviApp extends NaviElement {
       event.preventDefault();
       showNew();
       this.#composer()?.focusInput();
-    } else if (event.key === '?' && !(event.target instanceof Element && event.target.closest('input, textarea, select') !== null)) {
+    } else if (event.key === '?'
+      && !(event.target instanceof Element && event.target.closest('input, textarea, select') !== null)) {
       event.preventDefault();
       void openPanel('keys');
     }
   }
 
   render() {
-    if (!hasWords.get()) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
-    if (sharedLink.get() !== null) return html`<navi-shared></navi-shared>${panel.get() === 'image' ? opened('image') : nothing}`;
+    if (!hasWords.get()) return html`<main class="signin starting" aria-busy="true"
+      data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
+    if (sharedLink.get() !== null)
+      return html`<navi-shared></navi-shared>${panel.get() === 'image' ? opened('image') : nothing}`;
     if (invitation.get() !== null) return html`<navi-invitation></navi-invitation>`;
     if (signedOut.get() || returned.get() !== null) return html`<navi-sign-in></navi-sign-in>`;
     const drawer = drawerOpen.get();
@@ -131,31 +142,46 @@ export class NaviApp extends NaviElement {
         this.#composer()?.focusInput();
       }}>${t('app.skip')}</a>
       <div class="layout ${drawer ? 'drawer' : ''} ${folded.get() ? 'folded' : ''}">
-        <navi-sidebar class="sidebar" role="complementary" aria-label=${t('sidebar.label')} @click=${(/** @type {Event} */ event) => {
+        <navi-sidebar class="sidebar" role="complementary" aria-label=${t('sidebar.label')}
+          @click=${(/** @type {Event} */ event) => {
           if (event.target instanceof Element && event.target.closest('.session-link') !== null) drawerOpen.set(false);
         }}></navi-sidebar>
         <div class="shade" @click=${() => drawerOpen.set(false)}></div>
         <main class="main" ?inert=${drawer}>
           <navi-header></navi-header>
           <navi-banner></navi-banner>
-          ${error !== null ? html`<div class="scroll"><div class="column">${errorCard(error, errorGroup(error.code) !== 'gone' ? html`<button type="button" class="button" data-testid="open-again" @click=${openAgain}>${icons.again}${t('subagent.retry')}</button>` : nothing)}</div></div>`
+          ${error !== null
+            ? html`<div class="scroll"><div class="column">${errorCard(error,
+                errorGroup(error.code) !== 'gone'
+                  ? html`<button type="button" class="button" data-testid="open-again"
+                    @click=${openAgain}>${icons.again}${t('subagent.retry')}</button>`
+                  : nothing)}</div></div>`
             : id === null ? html`<navi-welcome class="body"></navi-welcome>`
               : html`<navi-conversation class="body"></navi-conversation>`}
           <footer class="foot"><div class="column">
-            ${id === null || error !== null ? nothing : html`<navi-todo></navi-todo><navi-queue></navi-queue><navi-asks></navi-asks>`}
+            ${id === null || error !== null
+              ? nothing
+              : html`<navi-todo></navi-todo><navi-queue></navi-queue><navi-question></navi-question>`}
             <navi-composer></navi-composer>
           </div></footer>
         </main>
       </div>
       ${opened(panel.get())}
-      <div class="toasts">${repeat(toasts.get(), (toast) => toast.id, (toast) => html`<div class="toast ${toast.error ? 'error' : ''}" role=${toast.error ? 'alert' : 'status'} data-testid="toast">
+      <div class="toasts">${repeat(toasts.get(), (toast) => toast.id,
+        (toast) => html`<div class="toast ${toast.error ? 'error' : ''}"
+          role=${toast.error ? 'alert' : 'status'} data-testid="toast">
         <span>${toast.text}</span>
-        ${toast.action === null ? nothing : html`<button type="button" class="link-button" data-testid="undo" @click=${() => {
+        ${toast.action === null
+          ? nothing
+          : html`<button type="button" class="link-button" data-testid="undo" @click=${() => {
           toast.action?.run();
           closeToast(toast.id);
         }}>${toast.action.label}</button>`}
-        <button type="button" class="icon-button" aria-label=${t('banner.hide')} @click=${() => closeToast(toast.id)}>${icons.close}</button></div>`)}</div>
-      <div class="off-screen" role="status" aria-live="polite" aria-atomic="false" data-testid="announcer">${repeat(announcements.get(), ({ id }) => id, ({ text }) => html`<p>${text}</p>`)}</div>`;
+        <button type="button" class="icon-button" aria-label=${t('banner.hide')}
+          @click=${() => closeToast(toast.id)}>${icons.close}</button></div>`)}</div>
+      <div class="off-screen" role="status" aria-live="polite" aria-atomic="false"
+        data-testid="announcer">${repeat(announcements.get(), ({ id }) => id,
+          ({ text }) => html`<p>${text}</p>`)}</div>`;
   }
 }
 

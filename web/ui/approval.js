@@ -5,9 +5,11 @@
 /** @import { Decision, Detail } from '../state/wire.js' */
 
 import { approve } from '../app/session.js';
-import { account, answering, approvals, children, connection, isGuest, ownsOpen, profiles } from '../app/signals.js';
+import {
+  account, answering, approvals, children, connection, focusWanted, isGuest, ownsOpen, profiles,
+} from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { coveredBy, headOf, labelOf, reasonOf, said } from '../i18n/said.js';
+import { coveredBy, headOf, labelOf, reasonOf, phraseText } from '../i18n/phrases.js';
 import { html, nothing } from '../lit.js';
 import { askedBy, isDenied, isOpen, remainingMs } from '../state/approvals.js';
 import { findDiff } from '../state/diff.js';
@@ -18,7 +20,10 @@ import { icons, toolIcon } from './icons.js';
 import { isComposing, isKeyboardFree } from './keys.js';
 import { visible, visibleWords } from './visible.js';
 
-/** A button that has just come to stand under a pointer is not pressed by the press that was meant for something else. */
+/**
+ * A button that has just come to stand under a pointer is not pressed by the press that was meant
+ * for something else.
+ */
 const SETTLES_MS = 400;
 /** A time to answer that is longer is told as the hour it ends at. */
 const COUNTED_MS = 60 * 60 * 1000;
@@ -36,14 +41,20 @@ const NOTE_CHARS = 500;
 /** Of so many questions the page keeps what was begun to be said of them. */
 const NOTES = 20;
 
-/** Why not, by question, until it is answered: it is shown anew where another one stood meanwhile. @type {Map<string, string>} */
+/**
+ * Why not, by question, until it is answered: it is shown anew where another one stood meanwhile.
+ * @type {Map<string, string>}
+ */
 const notes = new Map();
 
 /** By where a key lies, whatever the layout. @type {Record<string, string>} */
 const KEYS = { KeyY: 'approve-once', KeyA: 'approve-always', KeyN: 'approve-deny' };
 
 export class NaviApproval extends NaviElement {
-  static properties = { approval: { attribute: false }, of: { attribute: false }, _now: { state: true }, _settled: { state: true }, _whole: { state: true }, _read: { state: true }, _why: { state: true } };
+  static properties = {
+    approval: { attribute: false }, of: { attribute: false }, _now: { state: true }, _settled: { state: true },
+    _whole: { state: true }, _read: { state: true }, _why: { state: true },
+  };
 
   constructor() {
     super();
@@ -118,16 +129,23 @@ export class NaviApproval extends NaviElement {
     if (this._read || scroller === null) return;
     const { approval_id } = this.approval;
     // Differences are drawn after what is around them.
-    await Promise.all([.../** @type {NodeListOf<NaviElement>} */ (scroller.querySelectorAll('navi-diff'))].map((diff) => diff.updateComplete));
+    await Promise.all(
+      [.../** @type {NodeListOf<NaviElement>} */ (scroller.querySelectorAll('navi-diff'))].map(
+        (diff) => diff.updateComplete,
+      ),
+    );
     const { scrollHeight, clientHeight, scrollTop } = scroller;
-    if (approval_id !== this.approval.approval_id || clientHeight === 0 || scrollHeight - clientHeight - scrollTop > END_PX || this.#below(scroller) > END_PX) return;
+    if (approval_id !== this.approval.approval_id || clientHeight === 0
+      || scrollHeight - clientHeight - scrollTop > END_PX || this.#below(scroller) > END_PX) return;
     this._read = true;
     this.#settle();
   }
 
   /** By how much it ends below what is in sight of the foot. @param {Element} scroller */
   #below(scroller) {
-    return this._foot === null ? 0 : scroller.getBoundingClientRect().bottom - this._foot.getBoundingClientRect().bottom;
+    return this._foot === null
+      ? 0
+      : scroller.getBoundingClientRect().bottom - this._foot.getBoundingClientRect().bottom;
   }
 
   #readOn() {
@@ -165,16 +183,20 @@ export class NaviApproval extends NaviElement {
     const { request, approval_id, tool } = approval;
     const child = askedBy({ children: children.get() }, approval);
     const title = `approval-${approval_id}`;
-    return html`<section class="approval" data-testid="approval" data-approval-id=${approval_id} data-call-id=${approval.call_id} data-tool=${tool} data-state="asked"
+    return html`<section class="approval" data-testid="approval" data-approval-id=${approval_id}
+      data-call-id=${approval.call_id} data-tool=${tool} data-state="asked"
       data-effect=${request.effect} role="group" aria-labelledby=${title} tabindex="-1"
-      @focusin=${(/** @type {FocusEvent} */ event) => this.#entered(event)} @pointerdown=${() => { this._keys = true; }} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
+      @focusin=${(/** @type {FocusEvent} */ event) => this.#entered(event)}
+      @pointerdown=${() => { this._keys = true; }} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
       <div class="approval-scroll" tabindex="0" @scroll=${() => void this.#look()}>
       <div class="approval-head"><span class="approval-icon">${icons.shield}</span><div>
-        <h2 id=${title}>${t('approval.title')} <span class="approval-summary" data-testid="approval-summary">${visibleWords(headOf(request))}</span></h2>
-        <p class="approval-meta">${this.of < 2 ? nothing : html`<span class="chip" data-testid="approval-of">${t('approval.of', { n: 1, total: this.of })}</span>`}<span class="chip">${toolIcon(tool)}<span>${tool}</span></span><span class="chip">${t(`approval.effect.${request.effect}`)}</span>
-          ${approval.is_subagent !== true ? nothing : html`<span class="chip" data-executor="agent" data-testid="approval-subagent">${icons.agent}<span>${t('approval.subagent', { name: profileName(child?.profile_id ?? '') })}</span></span>`}</p>
+        <h2 id=${title}>${t('approval.title')} <span class="approval-summary"
+          data-testid="approval-summary">${visibleWords(headOf(request))}</span></h2>
+        <p class="approval-meta">${this.#chips(approval, child?.profile_id ?? '')}</p>
       </div></div>
-      ${child === null || child.task === '' ? nothing : html`<p class="approval-task" dir="auto">${visible(child.task)}</p>`}
+      ${child === null || child.task === ''
+        ? nothing
+        : html`<p class="approval-task" dir="auto">${visible(child.task)}</p>`}
       ${request.details.map((detail) => this.#detail(detail))}
       <p class="approval-reason" data-testid="approval-reason">${visibleWords(sentence(reasonOf(request)))}</p>
       </div>
@@ -182,7 +204,25 @@ export class NaviApproval extends NaviElement {
     </section>`;
   }
 
-  /** Whoever comes here by themselves may answer by a single key: a window that is in use again asked for nothing. @param {FocusEvent} event */
+  /** @param {Approval} approval @param {string} profile_id of the subagent that asks */
+  #chips({ tool, request, is_subagent }, profile_id) {
+    return html`
+      ${this.of < 2
+        ? nothing
+        : html`<span class="chip" data-testid="approval-of">${t('approval.of', { n: 1, total: this.of })}</span>`}
+      <span class="chip">${toolIcon(tool)}<span>${tool}</span></span>
+      <span class="chip">${t(`approval.effect.${request.effect}`)}</span>
+      ${is_subagent !== true
+        ? nothing
+        : html`<span class="chip" data-executor="agent" data-testid="approval-subagent">${icons.agent}<span>${
+          t('approval.subagent', { name: profileName(profile_id) })}</span></span>`}`;
+  }
+
+  /**
+   * Whoever comes here by themselves may answer by a single key: a window that is in use again
+   * asked for nothing.
+   * @param {FocusEvent} event
+   */
   #entered({ relatedTarget }) {
     if (relatedTarget instanceof Node && !this.contains(relatedTarget)) this._keys = true;
   }
@@ -191,9 +231,13 @@ export class NaviApproval extends NaviElement {
   #key(event) {
     if (event.key === 'Tab') this._keys = true;
     // In the field for a reason they are letters.
-    if (!this._keys || event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (!this._keys || event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey
+      || event.altKey || event.repeat) return;
     const chosen = KEYS[event.code];
-    const button = chosen === undefined ? null : this.querySelector(`[data-testid="${chosen}"]`) ?? (chosen === 'approve-once' ? this.querySelector('[data-testid="approval-show-all"]') : null);
+    const button = chosen === undefined
+      ? null
+      : this.querySelector(`[data-testid="${chosen}"]`)
+        ?? (chosen === 'approve-once' ? this.querySelector('[data-testid="approval-show-all"]') : null);
     if (!(button instanceof HTMLElement)) return;
     event.preventDefault();
     button.click();
@@ -203,15 +247,23 @@ export class NaviApproval extends NaviElement {
   #detail(detail) {
     const { kind, text, phrase } = detail;
     const label = labelOf(detail);
-    if (kind === 'text') return html`<p class="approval-fact"><span>${label}</span> <span dir="auto">${visible(said(phrase, text))}</span></p>`;
+    if (kind === 'text') return html`<p
+      class="approval-fact"><span>${label}</span> <span dir="auto">${visible(phraseText(phrase, text))}</span></p>`;
     const diff = kind === 'diff' ? findDiff(text) : null;
     const start = beginning(text);
     const cut = !this._whole && start !== text;
-    return html`<div class="approval-detail" data-testid="approval-detail" data-kind=${kind}><span class="approval-label">${label}</span>
+    return html`<div class="approval-detail" data-testid="approval-detail"
+      data-kind=${kind}><span class="approval-label">${label}</span>
       ${diff !== null
-        ? html`${diff.before === '' ? nothing : html`<p class="quiet">${visible(diff.before)}</p>`}<navi-diff .rows=${diff.rows} .whole=${this._whole} @navi-unfolded=${this.#unfold}></navi-diff>${diff.after === '' ? nothing : html`<p class="quiet">${visible(diff.after)}</p>`}`
-        : html`<pre class="approval-code" dir="ltr"><code data-testid="approval-code">${visible(cut ? start : text)}</code></pre>
-          ${cut ? html`<button type="button" class="link-button" data-testid="approval-all" @click=${this.#unfold}>${t('approval.all')}</button>` : nothing}`}
+        ? html`${diff.before === '' ? nothing : html`<p class="quiet">${visible(diff.before)}</p>`}<navi-diff
+          .rows=${diff.rows} .whole=${this._whole}
+          @navi-unfolded=${this.#unfold}></navi-diff>${diff.after === ''
+            ? nothing
+            : html`<p class="quiet">${visible(diff.after)}</p>`}`
+        : html`<pre class="approval-code"
+          dir="ltr"><code data-testid="approval-code">${visible(cut ? start : text)}</code></pre>
+          ${cut ? html`<button type="button" class="link-button" data-testid="approval-all"
+            @click=${this.#unfold}>${t('approval.all')}</button>` : nothing}`}
     </div>`;
   }
 
@@ -226,18 +278,43 @@ export class NaviApproval extends NaviElement {
     const folded = !this._whole && request.details.some(startsFolded);
     const unseen = folded || !this._read;
     return html`<div class="approval-actions">
-      <div class="approval-group">${unseen ? html`<button type="button" class="button small" data-testid="approval-show-all" aria-disabled=${String(blocked)} @click=${() => { if (!blocked) this.#show(folded); }}>${t(folded ? 'approval.show_all' : 'approval.read_on')}</button>`
+      <div class="approval-group">${unseen
+        ? html`<button type="button" class="button small" data-testid="approval-show-all"
+          aria-disabled=${String(blocked)}
+          @click=${() => { if (!blocked) this.#show(folded); }}>${
+            t(folded ? 'approval.show_all' : 'approval.read_on')}</button>`
         : this.#button('once', t('approval.once'), 'button small', blocked, sent)}
-      ${unseen || covered === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(covered)}</q>`, 'button small soft', blocked, sent)}</div>
-      <div class="approval-group deny">${this.#button('deny', t('approval.deny'), 'button small plain danger', blocked, sent)}
-      ${unseen || covered === undefined ? nothing : this.#button('never', html`${t('approval.never')}<span class="off-screen"> <q>${visibleWords(covered)}</q></span>`, 'button small plain danger', blocked, sent)}
-      <button type="button" class="link-button" data-testid="approval-why" aria-expanded=${String(this._why)} @click=${() => void this.#toggleWhy()}>${t('approval.why')}</button></div>
+      ${unseen || covered === undefined
+        ? nothing
+        : this.#button('always',
+          html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(covered)}</q>`,
+          'button small soft', blocked, sent)}</div>
+      <div class="approval-group deny">${this.#button('deny', t('approval.deny'), 'button small plain danger',
+        blocked, sent)}
+      ${unseen || covered === undefined
+        ? nothing
+        : this.#button('never',
+          html`${t('approval.never')}<span class="off-screen"> <q>${visibleWords(covered)}</q></span>`,
+          'button small plain danger', blocked, sent)}
+      <button type="button" class="link-button" data-testid="approval-why" aria-expanded=${String(this._why)}
+        @click=${() => void this.#toggleWhy()}>${t('approval.why')}</button></div>
       ${this.#time(approval)}
     </div>
-    ${this._why ? html`<form class="approval-note" @submit=${(/** @type {SubmitEvent} */ event) => { event.preventDefault(); if (!blocked) this.#answer('deny'); }}>
-      <input type="text" data-testid="approval-note" maxlength=${NOTE_CHARS} autocomplete="off" enterkeyhint="send" placeholder=${t('approval.note')} aria-label=${t('approval.note')} .value=${notes.get(approval_id) ?? ''}
-        @input=${(/** @type {InputEvent} */ event) => keepNote(approval_id, /** @type {HTMLInputElement} */ (event.target).value)} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#noteKey(event)}>
-      <button type="submit" class="button small destructive" data-testid="approval-note-send" aria-disabled=${String(blocked)}>${t('approval.note_send')}</button></form>` : nothing}`;
+    ${this._why
+      ? html`<form class="approval-note"
+        @submit=${(/** @type {SubmitEvent} */ event) => {
+          event.preventDefault();
+          if (!blocked) this.#answer('deny');
+        }}>
+      <input type="text" data-testid="approval-note" maxlength=${NOTE_CHARS} autocomplete="off"
+        enterkeyhint="send" placeholder=${t('approval.note')} aria-label=${t('approval.note')}
+        .value=${notes.get(approval_id) ?? ''}
+        @input=${(/** @type {InputEvent} */ { target }) => {
+          keepNote(approval_id, /** @type {HTMLInputElement} */ (target).value);
+        }}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#noteKey(event)}>
+      <button type="submit" class="button small destructive" data-testid="approval-note-send"
+        aria-disabled=${String(blocked)}>${t('approval.note_send')}</button></form>` : nothing}`;
   }
 
   /** @param {boolean} folded */
@@ -250,7 +327,9 @@ export class NaviApproval extends NaviElement {
     this._why = !this._why;
     if (!this._why) notes.delete(this.approval.approval_id);
     await this.updateComplete;
-    /** @type {HTMLElement | null} */ (this.querySelector(`[data-testid="${this._why ? 'approval-note' : 'approval-why'}"]`))?.focus();
+    /** @type {HTMLElement | null} */ (this.querySelector(
+      `[data-testid="${this._why ? 'approval-note' : 'approval-why'}"]`,
+    ))?.focus();
   }
 
   /** @param {KeyboardEvent} event */
@@ -268,9 +347,12 @@ export class NaviApproval extends NaviElement {
    * @param {Decision | undefined} sent
    */
   #button(decision, label, classes, blocked, sent) {
-    return html`<button type="button" class=${classes} data-testid=${`approve-${decision}`} aria-disabled=${String(blocked)} @click=${() => {
+    return html`<button type="button" class=${classes} data-testid=${`approve-${decision}`}
+      aria-disabled=${String(blocked)} @click=${() => {
       if (!blocked) this.#answer(decision);
-    }}>${sent === decision ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}<span>${label}</span></button>`;
+    }}>${sent === decision
+      ? html`<span class="spinner" aria-hidden="true"></span>`
+      : nothing}<span>${label}</span></button>`;
   }
 
   /** @param {Approval} approval */
@@ -280,7 +362,8 @@ export class NaviApproval extends NaviElement {
     const text = left === 0 ? t('approval.expired')
       : left > COUNTED_MS ? t('approval.until', { at: formatTime(approval.expires_at) })
         : t('approval.left', { time: formatDuration(Math.ceil(left / 1000) * 1000) });
-    return html`<span class="approval-time ${urgent ? 'urgent' : ''}" role="timer" data-testid="approval-time">${icons.history}<span>${text}</span></span>`;
+    return html`<span class="approval-time ${urgent ? 'urgent' : ''}" role="timer"
+      data-testid="approval-time">${icons.history}<span>${text}</span></span>`;
   }
 
   /** @param {Decision} decision */
@@ -292,8 +375,9 @@ export class NaviApproval extends NaviElement {
     notes.delete(approval_id);
     if (!held) return;
     // The keyboard goes on to what is asked next, and else back to where one writes.
-    if (approvals.get().some((other) => isOpen(other) && other.approval_id !== approval_id)) this.querySelector('section')?.focus();
-    else /** @type {HTMLElement | null} */ (document.querySelector('#composer'))?.focus({ preventScroll: true });
+    if (approvals.get().some((other) => isOpen(other) && other.approval_id !== approval_id))
+      this.querySelector('section')?.focus();
+    else focusWanted.set('composer');
   }
 }
 
@@ -333,11 +417,18 @@ function outcome(approval) {
   const elsewhere = by === 'user' && sent !== decision;
   const denied = isDenied(approval);
   const covered = decision === 'always' || decision === 'never' ? coveredBy(request) : undefined;
-  return html`<p class="approval-outcome ${denied ? 'denied' : 'allowed'}" data-testid="approval-outcome" data-decision=${decision} data-by=${by}
+  return html`<p class="approval-outcome ${denied ? 'denied' : 'allowed'}" data-testid="approval-outcome"
+    data-decision=${decision} data-by=${by}
     data-elsewhere=${String(elsewhere)}>${denied ? icons.shield : icons.check}
     <span>${t(key)}${covered === undefined ? nothing : html`: <q dir="auto">${visibleWords(covered)}</q>`}${
-      note === null ? nothing : html` · ${t('approval.said')} <q dir="auto" data-testid="approval-said">${visible(note)}</q>`}${
-      author !== null && author.id !== account.get()?.id ? html` · <span dir="auto" data-testid="approval-author">${author.name}</span>` : elsewhere ? html` · ${t(sent === undefined ? 'approval.elsewhere' : 'approval.too_late')}` : nothing}</span></p>`;
+      note === null
+        ? nothing
+        : html` · ${t('approval.said')} <q dir="auto" data-testid="approval-said">${visible(note)}</q>`}${
+      author !== null && author.id !== account.get()?.id
+        ? html` · <span dir="auto" data-testid="approval-author">${author.name}</span>`
+        : elsewhere
+          ? html` · ${t(sent === undefined ? 'approval.elsewhere' : 'approval.too_late')}`
+          : nothing}</span></p>`;
 }
 
 customElements.define('navi-approval', NaviApproval);

@@ -24,15 +24,26 @@ export class NaviArchived extends NaviElement {
 
   render() {
     const { state, list } = archived.get();
-    return html`<details class="archived" data-testid="archived" data-state=${state} @toggle=${(/** @type {Event} */ event) => {
-      if (/** @type {HTMLDetailsElement} */ (event.target).open && (state === 'unread' || state === 'failed')) void readArchived();
+    return html`<details class="archived" data-testid="archived" data-state=${state}
+      @toggle=${(/** @type {Event} */ event) => {
+      if (/** @type {HTMLDetailsElement} */ (event.target).open
+        && (state === 'unread' || state === 'failed')) void readArchived();
     }}>
       <summary>${icons.chevron}<h2>${t('archive.title')}</h2></summary>
       ${state === 'failed' ? html`<p class="quiet failed" role="alert">${t('archive.failed')}
-        <button type="button" class="link-button" @click=${() => void readArchived()}>${t('subagent.retry')}</button></p>` : nothing}
-      ${state === 'unread' || (state === 'reading' && list.length === 0) ? html`<p class="quiet loading" role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>` : nothing}
-      ${state === 'read' && list.length === 0 ? html`<p class="quiet" data-testid="archived-empty">${t('archive.empty')}</p>` : nothing}
-      ${state === 'unread' || list.length === 0 ? nothing : html`<ul>${repeat(tagged(matching(list, this.query), this.tag).slice(0, ROWS), (item) => item.id, (item) => html`<li><navi-session-item .session=${item}
+        <button type="button" class="link-button"
+          @click=${() => void readArchived()}>${t('subagent.retry')}</button></p>` : nothing}
+      ${state === 'unread' || (state === 'reading' && list.length === 0)
+        ? html`<p class="quiet loading"
+          role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`
+        : nothing}
+      ${state === 'read' && list.length === 0
+        ? html`<p class="quiet" data-testid="archived-empty">${t('archive.empty')}</p>`
+        : nothing}
+      ${state === 'unread' || list.length === 0
+        ? nothing
+        : html`<ul>${repeat(tagged(matching(list, this.query), this.tag).slice(0, ROWS), (item) => item.id,
+          (item) => html`<li><navi-session-item .session=${item}
         ?current=${item.id === openId.get()}></navi-session-item></li>`)}</ul>`}
     </details>`;
   }

@@ -6,7 +6,10 @@ import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { errorCard } from './cards.js';
 
-/** A request that its element is drawn by: whether it goes on, and what became of it. @implements {ReactiveController} */
+/**
+ * A request that its element is drawn by: whether it goes on, and what became of it.
+ * @implements {ReactiveController}
+ */
 export class Asking {
   busy = false;
   /** @type {{ code: string, message: string } | null} */
@@ -37,6 +40,9 @@ export class Asking {
 
   /** What went wrong, with a button that tries again. @param {() => void} again */
   card(again) {
-    return this.problem === null ? nothing : errorCard(this.problem, html`<button type="button" class="button small" @click=${again}>${t('subagent.retry')}</button>`);
+    return this.problem === null
+      ? nothing
+      : errorCard(this.problem,
+        html`<button type="button" class="button small" @click=${again}>${t('subagent.retry')}</button>`);
   }
 }

@@ -6,7 +6,7 @@
 import { continueRun } from '../app/session.js';
 import { connection, isGuest } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { said } from '../i18n/said.js';
+import { phraseText } from '../i18n/phrases.js';
 import { html, nothing } from '../lit.js';
 import { errorGroup } from '../state/errors.js';
 import { icons } from './icons.js';
@@ -30,7 +30,7 @@ export function errorCard(error, actions = nothing) {
     <div class="card-text">
       <h2>${t(`error.${group}.title`)}</h2>
       <p>${withCode(t(`error.${group}.hint`))}</p>
-      ${error.message === '' ? nothing : html`<p class="card-detail">${said(error.phrase, error.message)}</p>`}
+      ${error.message === '' ? nothing : html`<p class="card-detail">${phraseText(error.phrase, error.message)}</p>`}
       ${actions === nothing ? nothing : html`<div class="card-actions">${actions}</div>`}
     </div>
   </section>`;
@@ -47,7 +47,7 @@ export function endingCard(ending, can_continue) {
     : nothing;
   if (ending.kind === 'failed') return errorCard(ending, button);
   if (ending.kind === 'stopped') return html`<p class="quiet" data-testid="stopped">${t('ending.stopped')}</p>`;
-  const reason = ending.kind === 'interrupted' ? said(ending.phrase, ending.reason) : '';
+  const reason = ending.kind === 'interrupted' ? phraseText(ending.phrase, ending.reason) : '';
   return html`<section class="card pause" data-testid=${`${ending.kind}-card`}>
     <span class="card-icon">${icons.stop}</span>
     <div class="card-text">

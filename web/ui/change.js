@@ -30,11 +30,21 @@ export class NaviChange extends NaviElement {
     const { undoable } = change;
     const path = change.to === undefined ? change.path : `${change.path} → ${change.to}`;
     return html`<div class="change" data-testid="change" data-change-id=${change.id} data-undoable=${String(undoable)}>
-      ${icons.file}<button type="button" class="change-path link-button" dir="ltr" title=${t('workspace.open', { name: path })} data-testid="change-path" @click=${() => showFile(change.to ?? change.path)}>${path}</button>
-      ${added + removed === 0 ? nothing : html`<span class="diff-counts"><span class="off-screen">${t('diff.summary', { added, removed })}</span><span aria-hidden="true"><b class="added">+${added}</b> <b class="removed">−${removed}</b></span></span>`}
-      ${undoable ? html`<button type="button" class="button small plain" data-testid="undo-change" ?disabled=${this._undoing} aria-label="${t('change.undo')}: ${path}"
-          @click=${() => void this.#undo()}>${this._undoing ? html`<span class="spinner" aria-hidden="true"></span>` : icons.undo}<span>${t('change.undo')}</span></button>`
-        : html`<span class="change-note" data-testid="change-note">${withCode(change.why_not ?? t('change.no_undo'))}</span>`}
+      ${icons.file}<button type="button" class="change-path link-button" dir="ltr"
+        title=${t('workspace.open', { name: path })} data-testid="change-path"
+        @click=${() => showFile(change.to ?? change.path)}>${path}</button>
+      ${added + removed === 0
+        ? nothing
+        : html`<span class="diff-counts"><span class="off-screen">${t('diff.summary', { added, removed })}</span><span
+            aria-hidden="true"><b class="added">+${added}</b> <b class="removed">−${removed}</b></span></span>`}
+      ${undoable
+        ? html`<button type="button" class="button small plain" data-testid="undo-change"
+          ?disabled=${this._undoing} aria-label="${t('change.undo')}: ${path}"
+          @click=${() => void this.#undo()}>${this._undoing
+            ? html`<span class="spinner" aria-hidden="true"></span>`
+            : icons.undo}<span>${t('change.undo')}</span></button>`
+        : html`<span class="change-note"
+          data-testid="change-note">${withCode(change.why_not ?? t('change.no_undo'))}</span>`}
     </div>`;
   }
 

@@ -2,6 +2,7 @@ import { loadPanels } from '../app/actions.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, signal } from '../lit.js';
 import { loadPart } from '../net/part.js';
+import { CodeText } from './code_text.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
@@ -14,7 +15,8 @@ let asked = false;
 function wantColours() {
   if (asked) return;
   asked = true;
-  loadPart(new URL('./colours.js', import.meta.url)).then(({ coloured }) => colours.set(coloured), () => { asked = false; });
+  loadPart(new URL('./colours.js', import.meta.url)).then(({ coloured }) => colours.set(coloured),
+    () => { asked = false; });
 }
 
 /** @param {string} language */
@@ -29,7 +31,9 @@ function wantDiagrams() {
 
 /** A block of code with its language and a copy button; a diagram, once all of it is here. */
 export class NaviCode extends NaviElement {
-  static properties = { lang: { attribute: false }, code: { attribute: false }, growing: { attribute: false }, _wraps: { state: true } };
+  static properties = {
+    lang: { attribute: false }, code: { attribute: false }, growing: { attribute: false }, _wraps: { state: true },
+  };
 
   constructor() {
     super();
@@ -38,6 +42,8 @@ export class NaviCode extends NaviElement {
     /** Not empty while more may come: colours come when all of it is here. */
     this.growing = '';
     this._wraps = false;
+    /** The code without colours. */
+    this._text = new CodeText();
   }
 
   willUpdate() {
@@ -49,7 +55,8 @@ export class NaviCode extends NaviElement {
   }
 
   render() {
-    if (isDiagram(this.lang) && this.growing === '' && showsDiagrams.get()) return html`<navi-diagram .code=${this.code}></navi-diagram>`;
+    const is_picture = isDiagram(this.lang) && this.growing === '' && showsDiagrams.get();
+    if (is_picture) return html`<navi-diagram .code=${this.code}></navi-diagram>`;
     return this.source(this.lang || t('code.plain'));
   }
 
@@ -60,12 +67,14 @@ export class NaviCode extends NaviElement {
    */
   source(label, button = nothing) {
     const whole = this.growing === '' ? colours.get() : null;
-    const pieces = whole?.(this.code, this.lang) ?? [{ kind: '', text: this.code }];
+    const pieces = whole?.(this.code, this.lang)
+      .map(({ kind, text }) => (kind === '' ? text : html`<span class=${`code-${kind}`}>${text}</span>`));
     return html`<div class="code-head"><span class="code-lang">${label}</span>
-      ${button}<button type="button" class="icon-button" data-testid="code-wrap" aria-pressed=${String(this._wraps)} title=${t('code.wrap')} aria-label=${t('code.wrap')}
+      ${button}<button type="button" class="icon-button" data-testid="code-wrap"
+        aria-pressed=${String(this._wraps)} title=${t('code.wrap')} aria-label=${t('code.wrap')}
         @click=${() => { this._wraps = !this._wraps; }}>${icons.wrap}</button>${
       copyButton(() => this.code, 'code.copy')}</div><pre tabindex="0" class=${this._wraps ? 'wraps' : ''}><code>${
-        pieces.map(({ kind, text }) => (kind === '' ? text : html`<span class=${`code-${kind}`}>${text}</span>`))}</code></pre>`;
+        pieces ?? this._text.show(this.code)}</code></pre>`;
   }
 }
 

@@ -4,14 +4,16 @@ import { choice } from '../app/choice.js';
 import { agree, canDictate, dictate, hearsHere, isAgreed, PROBLEMS } from '../app/dictation.js';
 import { beginEdit, draftOf, setDraft } from '../app/drafts.js';
 import { post, stop } from '../app/session.js';
-import { creating, isGuest, isLoaded, isRunning, NEW, openId, session, sessionError, stopping } from '../app/signals.js';
+import {
+  creating, focusWanted, isGuest, isLoaded, isRunning, NEW, openId, session, sessionError, stopping,
+} from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, live, nothing, repeat } from '../lit.js';
 import { NaviElement } from './element.js';
 import { formatBytes } from './format.js';
 import { icons } from './icons.js';
 import { imageSource } from './image.js';
-import { COMMAND, isComposing } from './keys.js';
+import { COMMAND, isComposing, isPhone, isSending } from './keys.js';
 import { uploadChips } from './upload_chips.js';
 
 /** @import { Attachment } from '../state/attachments.js' */
@@ -31,7 +33,10 @@ function bytesOver(text) {
 
 /** Where one writes. Keeps a draft per session. */
 export class NaviComposer extends NaviElement {
-  static properties = { _problem: { state: true }, _dragging: { state: true }, _mode: { state: true }, _heard: { state: true }, _warns: { state: true } };
+  static properties = {
+    _problem: { state: true }, _dragging: { state: true }, _mode: { state: true }, _heard: { state: true },
+    _warns: { state: true },
+  };
 
   constructor() {
     super();
@@ -81,6 +86,10 @@ export class NaviComposer extends NaviElement {
   }
 
   updated() {
+    if (focusWanted.get() === 'composer') {
+      focusWanted.set(null);
+      this.focusInput();
+    }
     const area = this.querySelector('textarea');
     // Browsers without `field-sizing` get their height from the content by hand.
     if (area === null || CSS.supports('field-sizing', 'content')) return;
@@ -114,13 +123,6 @@ export class NaviComposer extends NaviElement {
     if (document.hasFocus()) this.#touch();
   }
 
-  /** @param {string} text */
-  setText(text) {
-    if (isGuest.get()) return;
-    setDraft(this.#key, text);
-    this.focusInput();
-  }
-
   render() {
     // Read here, so that the element is drawn again, and the draft changed, with the session.
     const id = openId.get();
@@ -130,7 +132,9 @@ export class NaviComposer extends NaviElement {
     const text = draftOf(this.#key);
     const list = attachmentsOf(this.#key);
     const over = bytesOver(text);
-    const problem = over > 0 ? t('composer.too_long', { over: formatBytes(over), max: formatBytes(MAX_BYTES) }) : this._problem || this.#visionProblem(list);
+    const problem = over > 0
+      ? t('composer.too_long', { over: formatBytes(over), max: formatBytes(MAX_BYTES) })
+      : this._problem || this.#visionProblem(list);
     const action = running ? ACTIONS[this._mode] : 'composer.send';
     const sendable = !blocked && !creating.get() && over === 0 && text.trim() !== '';
     return html`<form class="composer ${this._dragging ? 'dragging' : ''}" @submit=${(/** @type {Event} */ event) => {
@@ -139,24 +143,39 @@ export class NaviComposer extends NaviElement {
     }} data-drop=${t('composer.drop')}>
       ${previews(list)}
       ${uploadChips(list)}
-      <textarea id="composer" data-testid="composer" rows="1" dir="auto" aria-label=${t('composer.label')} aria-describedby="composer-hint"
-        placeholder=${t(!running ? 'composer.placeholder' : `composer.placeholder.${this._mode}`)} enterkeyhint=${isPhone() ? 'enter' : 'send'}
+      <textarea id="composer" data-testid="composer" rows="1" dir="auto" aria-label=${t('composer.label')}
+        aria-describedby="composer-hint"
+        placeholder=${t(!running ? 'composer.placeholder' : `composer.placeholder.${this._mode}`)}
+        enterkeyhint=${isPhone() ? 'enter' : 'send'}
         .value=${live(text)} @input=${(/** @type {InputEvent} */ event) => this.#input(event)}
-        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#pressed(event)} @pointerdown=${this.#touch} @blur=${this.#left}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#pressed(event)} @pointerdown=${this.#touch}
+        @blur=${this.#left}
         @paste=${(/** @type {ClipboardEvent} */ event) => this.#paste(event)}></textarea>
       ${this._warns ? this.#warning() : nothing}
       <div class="composer-row">
         <input type="file" id="composer-file" class="off-screen" multiple tabindex="-1" aria-hidden="true"
           data-testid="file-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
-        <button type="button" class="icon-button" title=${t('composer.attach')} aria-label=${t('composer.attach')} data-testid="attach"
-          @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#composer-file'))?.click()}>${icons.clip}</button>
+        <button type="button" class="icon-button" title=${t('composer.attach')}
+          aria-label=${t('composer.attach')} data-testid="attach"
+          @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#composer-file'))
+            ?.click()}>${icons.clip}</button>
         ${canDictate() ? this.#microphone() : nothing}
-        <span id="composer-hint" class="composer-hint ${problem !== '' ? 'problem' : this._heard !== null ? 'heard' : ''}" data-testid="composer-hint" role=${problem === '' ? nothing : 'status'}
-          >${problem || this._heard || (this._heard !== null ? t('dictate.listening') : running ? t('composer.hint_running', { key: COMMAND }) : t('composer.hint'))}</span>
+        <span id="composer-hint" class="composer-hint ${problem !== ''
+          ? 'problem'
+          : this._heard !== null ? 'heard' : ''}" data-testid="composer-hint"
+            role=${problem === '' ? nothing : 'status'}
+          >${problem || this._heard || (this._heard !== null
+            ? t('dictate.listening')
+            // The keys that they name are not on a phone, or do something else there.
+            : isPhone() ? '' : running ? t('composer.hint_running', { key: COMMAND }) : t('composer.hint'))}</span>
         ${running ? this.#modes() : nothing}
-        ${running ? html`<button type="button" class="round stop" data-testid="stop" ?disabled=${stopping.get()} @click=${stop}
-          title=${`${t(stopping.get() ? 'composer.stopping' : 'composer.stop')} (Esc)`} aria-label=${t(stopping.get() ? 'composer.stopping' : 'composer.stop')}>${icons.stop}</button>` : nothing}
-        ${running && text.trim() === '' ? nothing : html`<button type="submit" class="round send" data-testid="send" ?disabled=${!sendable}
+        ${running
+          ? html`<button type="button" class="round stop" data-testid="stop" ?disabled=${stopping.get()} @click=${stop}
+          title=${`${t(stopping.get() ? 'composer.stopping' : 'composer.stop')} (Esc)`}
+          aria-label=${t(stopping.get() ? 'composer.stopping' : 'composer.stop')}>${icons.stop}</button>` : nothing}
+        ${running && text.trim() === ''
+          ? nothing
+          : html`<button type="submit" class="round send" data-testid="send" ?disabled=${!sendable}
           title=${t(action)} aria-label=${t(action)}>${icons.send}</button>`}
       </div>
     </form>`;
@@ -164,14 +183,19 @@ export class NaviComposer extends NaviElement {
 
   #microphone() {
     const label = t(this._heard === null ? 'dictate.start' : 'dictate.stop');
-    return html`<button type="button" class="icon-button microphone" data-testid="dictate" aria-pressed=${String(this._heard !== null)} title=${label} aria-label=${label} @click=${() => void this.#dictate()}>${icons.microphone}</button>`;
+    return html`<button type="button" class="icon-button microphone" data-testid="dictate"
+      aria-pressed=${String(this._heard !== null)} title=${label} aria-label=${label}
+      @click=${() => void this.#dictate()}>${icons.microphone}</button>`;
   }
 
   /** Where the sound goes, before it does. */
   #warning() {
-    return html`<div class="composer-note" role="group" aria-label=${t('dictate.start')} data-testid="dictate-warning"><p>${t('dictate.leaves')}</p>
-      <button type="button" class="button small" data-testid="dictate-agree" @click=${() => { agree(); void this.#dictate(); }}>${t('dictate.agree')}</button>
-      <button type="button" class="button small plain" data-testid="dictate-cancel" @click=${() => { this._warns = false; }}>${t('queue.cancel')}</button></div>`;
+    return html`<div class="composer-note" role="group" aria-label=${t('dictate.start')}
+      data-testid="dictate-warning"><p>${t('dictate.leaves')}</p>
+      <button type="button" class="button small" data-testid="dictate-agree"
+        @click=${() => { agree(); void this.#dictate(); }}>${t('dictate.agree')}</button>
+      <button type="button" class="button small plain" data-testid="dictate-cancel"
+        @click=${() => { this._warns = false; }}>${t('queue.cancel')}</button></div>`;
   }
 
   async #dictate() {
@@ -201,8 +225,9 @@ export class NaviComposer extends NaviElement {
   }
 
   #modes() {
+    const modes = /** @type {const} */ (['queue', 'steer']);
     return html`<fieldset class="segments modes"><legend class="off-screen">${t('composer.mode')}</legend>${
-      /** @type {const} */ (['queue', 'steer']).map((mode) => html`<label title=${t(ACTIONS[mode])}><input type="radio" name="send-mode" class="cover"
+      modes.map((mode) => html`<label title=${t(ACTIONS[mode])}><input type="radio" name="send-mode" class="cover"
         data-testid=${`mode-${mode}`} value=${mode} .checked=${live(this._mode === mode)} aria-label=${t(ACTIONS[mode])}
         @change=${() => { this._mode = mode; }}><span>${t(`composer.mode.${mode}`)}</span></label>`)}</fieldset>`;
   }
@@ -226,7 +251,7 @@ export class NaviComposer extends NaviElement {
     this.#touch();
     if (isComposing(event) || event.shiftKey) return;
     if (event.key === 'ArrowUp' && draftOf(this.#key) === '') this.#editLast(event);
-    if (event.key !== 'Enter' || (isPhone() && !event.ctrlKey && !event.metaKey)) return;
+    if (!isSending(event)) return;
     event.preventDefault();
     this.#send(event.ctrlKey || event.metaKey ? 'steer' : this._mode);
   }
@@ -293,22 +318,24 @@ export class NaviComposer extends NaviElement {
   }
 }
 
-/** Where one types on the screen, Enter is a new line: there is no Shift to hold. */
-const isPhone = () => matchMedia('(hover: none) and (pointer: coarse)').matches;
-
 /** A guest looks, and changes nothing. */
 function guestNote() {
-  return html`<div class="composer guest" data-testid="guest"><textarea id="composer" data-testid="composer" rows="1" disabled aria-label=${t('composer.label')} aria-describedby="composer-hint"></textarea>
-    <div class="composer-row"><span id="composer-hint" class="composer-hint" data-testid="composer-hint" role="status">${t('composer.guest')}</span></div></div>`;
+  return html`<div class="composer guest"
+    data-testid="guest"><textarea id="composer" data-testid="composer" rows="1" disabled
+    aria-label=${t('composer.label')} aria-describedby="composer-hint"></textarea>
+    <div class="composer-row"><span id="composer-hint" class="composer-hint" data-testid="composer-hint"
+      role="status">${t('composer.guest')}</span></div></div>`;
 }
 
 /** Pictures, as soon as they are read. @param {Attachment[]} list */
 function previews(list) {
   const pictures = list.filter(({ image }) => image !== null);
   if (pictures.length === 0) return nothing;
-  return html`<ul class="previews">${repeat(pictures, ({ id }) => id, ({ id, image }, i) => html`<li data-testid="preview">
+  return html`<ul
+    class="previews">${repeat(pictures, ({ id }) => id, ({ id, image }, i) => html`<li data-testid="preview">
     <img src=${imageSource(/** @type {string} */ (image))} alt=${t('conversation.image', { n: i + 1 })}>
-    <button type="button" class="icon-button" aria-label=${t('composer.remove_image', { n: i + 1 })} @click=${() => remove(id)}>${icons.close}</button></li>`)}</ul>`;
+    <button type="button" class="icon-button" aria-label=${t('composer.remove_image', { n: i + 1 })}
+      @click=${() => remove(id)}>${icons.close}</button></li>`)}</ul>`;
 }
 
 customElements.define('navi-composer', NaviComposer);

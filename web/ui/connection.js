@@ -18,9 +18,13 @@ export class NaviConnection extends NaviElement {
 
   render() {
     const seconds = Math.max(0, Math.round((this._clock.now - silentSince.get()) / 1000));
-    return html`<span class="connection" role="status" data-testid="connection" data-state=${this.state}><span class="spinner" aria-hidden="true"></span>
+    return html`<span class="connection" role="status" data-testid="connection"
+      data-state=${this.state}><span class="spinner" aria-hidden="true"></span>
       <span class="connection-text">${linkWords(this.state)}</span>
-      ${this.state === 'silent' ? html`<span class="connection-text" aria-hidden="true" data-testid="silent-for">· ${formatDuration(seconds * 1000)}</span>` : ''}</span>`;
+      ${this.state === 'silent'
+        ? html`<span class="connection-text" aria-hidden="true"
+          data-testid="silent-for">· ${formatDuration(seconds * 1000)}</span>`
+        : ''}</span>`;
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { showToast } from '../app/actions.js';
 import { loadEarlier, outboxOf } from '../app/session.js';
-import { changes, connection, printing, session, sharedLink, target, unfolded } from '../app/signals.js';
+import { changes, connection, focusWanted, printing, session, sharedLink, target, unfolded } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { madeFiles } from '../state/made.js';
@@ -17,7 +17,7 @@ import { icons } from './icons.js';
 import { pendingMessages } from './pending.js';
 import { ScrollKeeper } from './scroll.js';
 import { isQuiet } from './status_line.js';
-import { unknownPlaces } from './unknown.js';
+import { unknownPlaces } from './unknown_calls.js';
 import './dividers.js';
 import './message.js';
 
@@ -34,7 +34,10 @@ const FOUND_MS = 2_500;
 
 /** The open conversation, newest at the bottom. */
 export class NaviConversation extends NaviElement {
-  static properties = { _shown: { state: true }, _last: { state: true }, _away: { state: true }, _lines: { state: true }, _reads: { state: true } };
+  static properties = {
+    _shown: { state: true }, _last: { state: true }, _away: { state: true }, _lines: { state: true },
+    _reads: { state: true },
+  };
 
   constructor() {
     super();
@@ -46,12 +49,16 @@ export class NaviConversation extends NaviElement {
     /** Whether the reader is away from the end, and what was the newest entry when that began. */
     this._away = false;
     this._newest_read = '';
-    /** That entry as it was drawn last, and by how much and how many lines it grew since. @type {{ entry: Entry | undefined, height: number }} */
+    /**
+     * That entry as it was drawn last, and by how much and how many lines it grew since.
+     * @type {{ entry: Entry | undefined, height: number }}
+     */
     this._measured = { entry: undefined, height: 0 };
     this._grown_px = 0;
     this._lines = 0;
     this._session_id = '';
-    this._keeper = new ScrollKeeper((away) => this.#left(away), (edge) => (edge === 'start' ? void this.#earlier() : this.#later()), () => this.#count());
+    this._keeper = new ScrollKeeper((away) => this.#left(away),
+      (edge) => (edge === 'start' ? void this.#earlier() : this.#later()), () => this.#count());
     this._outbox_length = 0;
     this._printing = false;
     /** The work in what is drawn. @type {ReadonlyMap<string, Stretch>} */
@@ -83,7 +90,15 @@ export class NaviConversation extends NaviElement {
     if (id !== this._session_id || waiting > this._outbox_length) void this.#toEnd(false);
     this._session_id = id;
     this._outbox_length = waiting;
+    if (focusWanted.get() === 'continue') this.#focusContinue();
     void this.#follow();
+  }
+
+  /** Where nothing can be continued one writes. */
+  #focusContinue() {
+    const button = this.querySelector('[data-testid="continue"]');
+    focusWanted.set(button === null ? 'composer' : null);
+    if (button instanceof HTMLElement) button.focus();
   }
 
   /** Goes to the message that a link led to. */
@@ -92,7 +107,8 @@ export class NaviConversation extends NaviElement {
     const state = session.get();
     if (wanted === null || state === null || wanted.session_id !== state.id) return;
     target.set(null);
-    const place = (/** @type {SessionState} */ { entries }) => entries.findIndex((entry) => holds(entry, wanted.message_id));
+    const place = (/** @type {SessionState} */ { entries }) =>
+      entries.findIndex((entry) => holds(entry, wanted.message_id));
     if (place(state) < 0) await this.#read(wanted.message_id);
     const now = session.get();
     if (now?.id !== wanted.session_id) return;
@@ -127,27 +143,42 @@ export class NaviConversation extends NaviElement {
     const hidden = from + state.earlier;
     const whole = to === state.entries.length;
     const unread = this.#since(state.entries).filter(({ kind }) => kind === 'user' || kind === 'assistant').length;
-    const news = unread > 0 ? [t('conversation.new', { n: unread })] : this._away && this._lines > 0 ? [t('conversation.new_lines', { n: this._lines })] : [];
+    const news = unread > 0
+      ? [t('conversation.new', { n: unread })]
+      : this._away && this._lines > 0 ? [t('conversation.new_lines', { n: this._lines })] : [];
     const asked = answers(state.entries);
     const drawn = state.entries.slice(from, to);
     this._work = stretches(drawn, whole && state.run !== null, this._work);
     // Whoever looks by a link can open none.
-    if (sharedLink.get() === null) this._made = madeFiles(state.entries, changes.get() ?? NONE, state.run?.run_id ?? null, this._made);
+    if (sharedLink.get() === null)
+      this._made = madeFiles(state.entries, changes.get() ?? NONE, state.run?.run_id ?? null, this._made);
     const compressed = compressedAt(state.compression, state.entries, state.earlier);
     return html`
-      <div class="scroll" role="log" aria-live="off" aria-label=${t('conversation.label')} tabindex="0" data-testid="conversation"
+      <div class="scroll" role="log" aria-live="off" aria-label=${t('conversation.label')} tabindex="0"
+        data-testid="conversation"
         data-last-seq=${state.last_seq} data-running=${String(state.run !== null)} data-link=${connection.get()}>
         <div class="column">
-          ${hidden === 0 ? nothing : html`<button type="button" class="link-button earlier" data-testid="show-earlier" aria-busy=${String(this._reads)}
+          ${hidden === 0
+            ? nothing
+            : html`<button type="button" class="link-button earlier" data-testid="show-earlier"
+              aria-busy=${String(this._reads)}
             @click=${() => this.#earlier()}>${t('conversation.earlier', { n: Math.min(hidden, PAGE) })}</button>`}
-          ${repeat(drawn, (entry) => entry.id, (entry, i) => html`${from + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
-            ?first=${begins(state.entries, from + i)} steps .work=${this._work.get(entry.id) ?? null} .made=${this._made.get(entry.id) ?? NONE} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
-          ${whole ? this.#end(state, compressed) : html`<button type="button" class="link-button later" data-testid="show-later"
+          ${repeat(drawn, (entry) => entry.id,
+            (entry, i) => html`${from + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
+            ?first=${begins(state.entries, from + i)} steps .work=${this._work.get(entry.id) ?? null}
+            .made=${this._made.get(entry.id) ?? NONE} .fork=${forkAt(state.forks, entry)}
+            .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
+          ${whole
+            ? this.#end(state, compressed)
+            : html`<button type="button" class="link-button later" data-testid="show-later"
             @click=${() => this.#later()}>${t('conversation.later')}</button>`}
         </div>
       </div>
-      ${this._away || !whole ? html`<button type="button" class="to-end" data-testid="jump-latest" @click=${() => void this.#toEnd(true)}
-        aria-label=${[t('conversation.latest'), ...news].join(', ')} title=${t('conversation.latest')}>${icons.down}${news.map((text) => html`<span data-testid="unread">${text}</span>`)}</button>` : nothing}`;
+      ${this._away || !whole
+        ? html`<button type="button" class="to-end" data-testid="jump-latest" @click=${() => void this.#toEnd(true)}
+        aria-label=${[t('conversation.latest'), ...news].join(', ')}
+        title=${t('conversation.latest')}>${icons.down}${
+          news.map((text) => html`<span data-testid="unread">${text}</span>`)}</button>` : nothing}`;
   }
 
   /**
@@ -198,7 +229,9 @@ export class NaviConversation extends NaviElement {
   }
 
   #newestRead() {
-    return /** @type {HTMLElement | null} */ (this.querySelector(`article[data-message-id="${CSS.escape(this._newest_read)}"]`));
+    return /** @type {HTMLElement | null} */ (this.querySelector(
+      `article[data-message-id="${CSS.escape(this._newest_read)}"]`,
+    ));
   }
 
   /** While one reads further up the newest message may go on, far below: what else makes it higher is no news. */
@@ -206,10 +239,13 @@ export class NaviConversation extends NaviElement {
     const article = this._away ? this.#newestRead() : null;
     if (article === null) return;
     const before = this._measured;
-    this._measured = { entry: session.get()?.entries.findLast(({ id }) => id === this._newest_read), height: article.offsetHeight };
+    this._measured = {
+      entry: session.get()?.entries.findLast(({ id }) => id === this._newest_read), height: article.offsetHeight,
+    };
     if (this._measured.entry === before.entry || before.height === 0) return;
     this._grown_px += this._measured.height - before.height;
-    const line_px = Number.parseFloat(getComputedStyle(article.querySelector('.prose') ?? article).lineHeight) || LINE_PX;
+    const line_px = Number.parseFloat(getComputedStyle(article.querySelector('.prose') ?? article).lineHeight)
+      || LINE_PX;
     this._lines = Math.max(0, Math.round(this._grown_px / line_px));
   }
 
@@ -273,7 +309,9 @@ const compression = (state) => html`<navi-compression .mark=${state.compression}
 
 /** @param {SessionState} state */
 function ending(state) {
-  if (state.run !== null) return isQuiet(state) ? html`<navi-status-line .session=${state}></navi-status-line>` : nothing;
+  if (state.run !== null) return isQuiet(state)
+    ? html`<navi-status-line .session=${state}></navi-status-line>`
+    : nothing;
   // A message on its way will start the next run: what ended the last one is history.
   if (state.ending === null || outboxOf(state.id).some(isUnderWay)) return nothing;
   // What a restart cut off may go on with it.
@@ -282,7 +320,8 @@ function ending(state) {
 }
 
 function skeleton() {
-  return html`<div class="scroll" role="status" aria-busy="true" aria-label=${t('app.loading')}><div class="column skeleton" data-testid="skeleton">
+  return html`<div class="scroll" role="status" aria-busy="true"
+    aria-label=${t('app.loading')}><div class="column skeleton" data-testid="skeleton">
     <div class="bone right"></div><div class="bone"></div><div class="bone"></div><div class="bone short"></div>
   </div></div>`;
 }

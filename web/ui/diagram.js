@@ -25,7 +25,10 @@ const isDark = () => (theme.get() === 'auto' ? isDarkOutside.get() : theme.get()
 /** @typedef {{ code: string, dark: boolean }} Asked */
 
 export class NaviDiagram extends NaviCode {
-  static properties = { ...NaviCode.properties, _near: { state: true }, _picture: { state: true }, _problem: { state: true }, _source: { state: true } };
+  static properties = {
+    ...NaviCode.properties, _near: { state: true }, _picture: { state: true }, _problem: { state: true },
+    _source: { state: true },
+  };
 
   constructor() {
     super();
@@ -61,7 +64,9 @@ export class NaviDiagram extends NaviCode {
   #forgo() {
     this._gone.abort();
     this._gone = new AbortController();
-    if (this._problem === null || PASSING.has(this._problem.why)) this._asked = this._picture === null ? null : { code: this.code, dark: this._picture.dark };
+    if (this._problem === null
+      || PASSING.has(this._problem.why))
+        this._asked = this._picture === null ? null : { code: this.code, dark: this._picture.dark };
   }
 
   willUpdate() {
@@ -81,7 +86,9 @@ export class NaviDiagram extends NaviCode {
   async #draw(asked) {
     try {
       const { svg, width, height, kind } = await diagrams.draw(asked.code, asked.dark, this._gone.signal);
-      if (asked === this._asked) this._picture = { src: imageAddress(svg), width, height, kind: kindOf(kind), dark: asked.dark };
+      if (asked === this._asked) this._picture = {
+        src: imageAddress(svg), width, height, kind: kindOf(kind), dark: asked.dark,
+      };
     } catch (error) {
       if (asked !== this._asked) return;
       this._picture = null;
@@ -91,15 +98,21 @@ export class NaviDiagram extends NaviCode {
 
   render() {
     const picture = this._picture;
-    if (picture === null) return html`${this.source(t('diagram.kind.other'))}${this._problem === null ? nothing : html`<p class="diagram-problem" role="note" data-testid="diagram-problem">${problem(this._problem)}</p>`}`;
+    if (picture === null)
+      return html`${this.source(t('diagram.kind.other'))}${this._problem === null
+        ? nothing
+        : html`<p class="diagram-problem" role="note" data-testid="diagram-problem">${problem(this._problem)}</p>`}`;
     const kind = t(`diagram.kind.${picture.kind}`);
     const title = titleOf(this.code, picture.kind);
-    const toggle = html`<button type="button" class="icon-button" data-testid="diagram-source" aria-pressed=${String(this._source)} title=${t('diagram.source')} aria-label=${t('diagram.source')}
+    const toggle = html`<button type="button" class="icon-button" data-testid="diagram-source"
+      aria-pressed=${String(this._source)} title=${t('diagram.source')} aria-label=${t('diagram.source')}
       @click=${() => { this._source = !this._source; }}>${icons.code}</button>`;
     if (this._source) return this.source(kind, toggle);
     const alt = title === '' ? kind : t('diagram.alt', { kind, title });
-    return html`<div class="code-head"><span class="code-lang">${kind}</span>${toggle}${copyButton(() => this.code, 'code.copy')}</div>
-      <div class="diagram-picture" data-testid="diagram" data-dark=${String(picture.dark)}>${openable(picture.src, alt, null, picture)}</div>`;
+    return html`<div class="code-head"><span
+      class="code-lang">${kind}</span>${toggle}${copyButton(() => this.code, 'code.copy')}</div>
+      <div class="diagram-picture" data-testid="diagram"
+        data-dark=${String(picture.dark)}>${openable(picture.src, alt, null, picture)}</div>`;
   }
 }
 

@@ -15,7 +15,8 @@ import './markdown.js';
 /** @param {SwitchEntry} entry */
 export function switchDivider(entry) {
   const name = profiles.get().find(({ id }) => id === entry.profile_id)?.name || entry.profile_name || entry.profile_id;
-  return html`<p class="divider" role="separator" aria-label=${t('divider.profile', { name })} data-testid="profile-divider" data-profile=${entry.profile_id}>
+  return html`<p class="divider" role="separator" aria-label=${t('divider.profile', { name })}
+    data-testid="profile-divider" data-profile=${entry.profile_id}>
     <span>${t('divider.profile', { name })}</span></p>`;
 }
 
@@ -28,7 +29,9 @@ export class NaviCompression extends NaviElement {
     this.mark = /** @type {CompressionMark} */ (/** @type {unknown} */ (null));
     this._open = false;
     /** What was read for a mark that came without its summary.
-     * @type {{ mark: CompressionMark, summary: string | null, error: { code: string, message: string } | null } | null} */
+     * @type {{ mark: CompressionMark, summary: string | null, error: { code: string, message:
+     *  string } | null } | null}
+     */
     this._read = null;
   }
 
@@ -36,13 +39,22 @@ export class NaviCompression extends NaviElement {
     const read = this._read?.mark === this.mark ? this._read : null;
     const summary = this.mark.summary ?? read?.summary ?? null;
     return html`<section class="compression" data-testid="compression-divider" data-open=${String(this._open)}>
-      <button type="button" class="divider" aria-expanded=${String(this._open)} aria-controls="compression-body" data-testid="compression-toggle"
-        title=${t('divider.compressed_hint')} @click=${() => this.#toggle()}><span>${t('divider.compressed')}<span class="turn">${icons.chevron}</span></span></button>
+      <button type="button" class="divider" aria-expanded=${String(this._open)} aria-controls="compression-body"
+        data-testid="compression-toggle"
+        title=${t('divider.compressed_hint')}
+        @click=${() => this.#toggle()}><span>${t('divider.compressed')}<span
+          class="turn">${icons.chevron}</span></span></button>
       <div id="compression-body" class="compression-body" ?hidden=${!this._open}>${!this._open ? nothing : html`
         <p class="quiet">${t('divider.compressed_hint')}</p>
-        ${summary !== null ? html`<navi-markdown class="prose" dir="auto" data-testid="compression-summary" .text=${summary} .complete=${true}></navi-markdown>`
-          : read?.error != null ? errorCard(read.error, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)
-            : html`<p class="quiet loading" role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`}`}</div>
+        ${summary !== null
+          ? html`<navi-markdown class="prose" dir="auto" data-testid="compression-summary" .text=${summary}
+            .complete=${true}></navi-markdown>`
+          : read?.error != null
+            ? errorCard(read.error,
+              html`<button type="button" class="button small"
+                @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)
+            : html`<p class="quiet loading"
+              role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`}`}</div>
     </section>`;
   }
 

@@ -4,7 +4,7 @@
 import { goTo, pageError, sessionHref } from '../app/actions.js';
 import { sessions } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { said } from '../i18n/said.js';
+import { phraseText } from '../i18n/phrases.js';
 import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
 import { errorGroup } from '../state/errors.js';
@@ -12,14 +12,17 @@ import { isUnconfirmed, plainName } from '../state/memory.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
-import { isComposing } from './keys.js';
+import { isComposing, isSending } from './keys.js';
 
 /**
  * One fact. It is corrected by its page's `save`, asks it to forget (`navi-forget`), and tells it
  * when a link leads away (`navi-leave`).
  */
 export class NaviFact extends NaviElement {
-  static properties = { fact: { attribute: false }, gone: { type: Boolean }, save: { attribute: false }, _editing: { state: true }, _saving: { state: true }, _fault: { state: true }, _history: { state: true } };
+  static properties = {
+    fact: { attribute: false }, gone: { type: Boolean }, save: { attribute: false }, _editing: { state: true },
+    _saving: { state: true }, _fault: { state: true }, _history: { state: true },
+  };
 
   constructor() {
     super();
@@ -32,7 +35,10 @@ export class NaviFact extends NaviElement {
     this._saving = false;
     /** Why the service did not take what was written. @type {Problem | null} */
     this._fault = null;
-    /** @type {null | { state: 'loading' } | { state: 'ready', values: FormerFact[] } | { state: 'failed', code: string }} */
+    /**
+     * @type {null | { state: 'loading' } | { state: 'ready', values: FormerFact[] } | { state:
+     *  'failed', code: string }}
+     */
     this._history = null;
   }
 
@@ -45,16 +51,26 @@ export class NaviFact extends NaviElement {
   render() {
     const { fact } = this;
     const name = plainName(fact.key);
-    if (this.gone) return html`<div class="fact gone" data-testid="fact" data-key=${fact.key} data-state="forgotten" role="status">
+    if (this.gone) return html`<div class="fact gone" data-testid="fact" data-key=${fact.key}
+      data-state="forgotten" role="status">
       <span>${t('memory.forgotten', { name })}</span>
-      <button type="button" class="link-button" data-testid="fact-undo" @click=${() => void this.#send(fact.value)}>${t('session.undo')}</button>${this.#why()}</div>`;
-    return html`<article class="fact" data-testid="fact" data-key=${fact.key} data-category=${fact.category} data-state=${isUnconfirmed(fact) ? 'unconfirmed' : 'known'} aria-label=${name}>
-      <div class="fact-text"><h4>${name}${isUnconfirmed(fact) ? html` <span class="badge" data-testid="fact-unconfirmed" title=${t('memory.unconfirmed_hint')}>${t('memory.unconfirmed')}</span>` : nothing}</h4>
-        ${this._editing ? this.#form() : html`<p class="fact-value" dir="auto" data-testid="fact-value">${fact.value}</p>`}
-        <p class="fact-source"><time datetime=${fact.updated_at}>${formatTime(fact.updated_at)}</time>${this.#source()}</p>
+      <button type="button" class="link-button" data-testid="fact-undo"
+        @click=${() => void this.#send(fact.value)}>${t('session.undo')}</button>${this.#why()}</div>`;
+    return html`<article class="fact" data-testid="fact" data-key=${fact.key} data-category=${fact.category}
+      data-state=${isUnconfirmed(fact) ? 'unconfirmed' : 'known'} aria-label=${name}>
+      <div class="fact-text"><h4>${name}${isUnconfirmed(fact)
+        ? html` <span class="badge" data-testid="fact-unconfirmed"
+          title=${t('memory.unconfirmed_hint')}>${t('memory.unconfirmed')}</span>`
+        : nothing}</h4>
+        ${this._editing
+          ? this.#form()
+          : html`<p class="fact-value" dir="auto" data-testid="fact-value">${fact.value}</p>`}
+        <p class="fact-source"><time datetime=${fact.updated_at}>${formatTime(fact.updated_at)}</time>${
+          this.#source()}</p>
         ${this.#history()}</div>
       <div class="fact-actions">${this.#button('pencil', 'memory.edit', 'fact-edit', () => void this.#edit())}
-        ${this.#button('history', 'memory.history', 'fact-history', () => void this.#toggleHistory(), this._history !== null)}
+        ${this.#button('history', 'memory.history', 'fact-history', () => void this.#toggleHistory(),
+          this._history !== null)}
         ${this.#button('trash', 'memory.forget', 'fact-forget', () => this.#tell('navi-forget'))}</div>
     </article>`;
   }
@@ -63,7 +79,8 @@ export class NaviFact extends NaviElement {
     const { session_id, message_id } = this.fact;
     if (session_id === undefined) return html` · ${t('memory.by_you')}`;
     const title = sessions.get().list.find(({ id }) => id === session_id)?.title || t('memory.conversation');
-    return html` · <a href=${sessionHref(session_id, message_id)} data-testid="fact-source" dir="auto" @click=${(/** @type {MouseEvent} */ event) => {
+    return html` · <a href=${sessionHref(session_id, message_id)} data-testid="fact-source" dir="auto"
+      @click=${(/** @type {MouseEvent} */ event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       this.#tell('navi-leave');
@@ -75,21 +92,29 @@ export class NaviFact extends NaviElement {
     return html`<form class="edit-form" @submit=${(/** @type {Event} */ event) => {
       event.preventDefault();
       void this.#save();
-    }}><textarea rows="1" dir="auto" data-testid="fact-input" aria-label=${`${t('memory.edit')}: ${plainName(this.fact.key)}`} .value=${this.fact.value}
+    }}><textarea rows="1" dir="auto" data-testid="fact-input"
+      aria-label=${`${t('memory.edit')}: ${plainName(this.fact.key)}`} .value=${this.fact.value}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></textarea>
       ${this.#why()}
-      <div class="edit-actions"><button type="button" class="button small plain" @click=${() => void this.#close()}>${t('queue.cancel')}</button>
-        <button type="submit" class="button small" data-testid="fact-save" ?disabled=${this._saving}>${t('queue.save')}</button></div></form>`;
+      <div class="edit-actions"><button type="button" class="button small plain"
+        @click=${() => void this.#close()}>${t('queue.cancel')}</button>
+        <button type="submit" class="button small" data-testid="fact-save"
+          ?disabled=${this._saving}>${t('queue.save')}</button></div></form>`;
   }
 
   #history() {
     const history = this._history;
     if (history === null) return nothing;
-    if (history.state === 'loading') return html`<p class="quiet loading" role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`;
-    if (history.state === 'failed') return html`<p class="quiet failed" role="alert">${t(`error.${errorGroup(history.code)}.title`)}</p>`;
-    if (history.values.length === 0) return html`<p class="quiet" data-testid="fact-history-empty">${t('memory.no_history')}</p>`;
-    return html`<ul class="former" aria-label=${t('memory.history')}>${history.values.map((former) => html`<li data-testid="fact-former">
-      <span dir="auto">${former.value}</span> <span class="quiet">${t('memory.until', { at: formatTime(former.replaced_at) })}</span></li>`)}</ul>`;
+    if (history.state === 'loading') return html`<p class="quiet loading"
+      role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`;
+    if (history.state === 'failed') return html`<p class="quiet failed"
+      role="alert">${t(`error.${errorGroup(history.code)}.title`)}</p>`;
+    if (history.values.length === 0) return html`<p class="quiet"
+      data-testid="fact-history-empty">${t('memory.no_history')}</p>`;
+    return html`<ul class="former"
+      aria-label=${t('memory.history')}>${history.values.map((former) => html`<li data-testid="fact-former">
+      <span dir="auto">${former.value}</span>
+        <span class="quiet">${t('memory.until', { at: formatTime(former.replaced_at) })}</span></li>`)}</ul>`;
   }
 
   /**
@@ -100,14 +125,17 @@ export class NaviFact extends NaviElement {
    * @param {boolean} [expanded]
    */
   #button(icon, label, testid, run, expanded) {
-    return html`<button type="button" class="icon-button" data-testid=${testid} title=${t(label)} aria-label=${`${t(label)}: ${plainName(this.fact.key)}`}
+    return html`<button type="button" class="icon-button" data-testid=${testid} title=${t(label)}
+      aria-label=${`${t(label)}: ${plainName(this.fact.key)}`}
       aria-expanded=${expanded === undefined ? nothing : String(expanded)} @click=${run}>${icons[icon]}</button>`;
   }
 
   #why() {
     const fault = this._fault;
     if (fault === null) return nothing;
-    return html`<p class="fault" role="alert" data-testid="fact-fault">${icons.warning}<span>${t(`error.${errorGroup(fault.code)}.title`)}${fault.message === '' ? '' : `: ${said(fault.phrase, fault.message)}`}</span></p>`;
+    return html`<p class="fault" role="alert"
+      data-testid="fact-fault">${icons.warning}<span>${t(`error.${errorGroup(fault.code)}.title`)}${
+        fault.message === '' ? '' : `: ${phraseText(fault.phrase, fault.message)}`}</span></p>`;
   }
 
   /** @param {string} name */
@@ -137,7 +165,7 @@ export class NaviFact extends NaviElement {
       event.preventDefault();
       event.stopPropagation();
       void this.#close();
-    } else if (event.key === 'Enter' && !event.shiftKey) {
+    } else if (isSending(event)) {
       event.preventDefault();
       void this.#save();
     }

@@ -16,7 +16,8 @@ const VALUE_CHARS = 500;
 /** A fact that its user writes by hand. It is taken by its page's `save`, and tells when it is over (`navi-over`). */
 export class NaviFactNew extends NaviElement {
   static properties = {
-    categories: { attribute: false }, save: { attribute: false }, _fact: { state: true }, _saving: { state: true }, _fault: { state: true },
+    categories: { attribute: false }, save: { attribute: false }, _fact: { state: true },
+    _saving: { state: true }, _fault: { state: true },
   };
 
   constructor() {
@@ -44,16 +45,24 @@ export class NaviFactNew extends NaviElement {
     }} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
       <div class="field"><label for="fact-new-category">${t('memory.new_category')}</label>
         <select id="fact-new-category" data-testid="fact-new-category"
-        @change=${(/** @type {Event} */ event) => this.#set('category', /** @type {HTMLSelectElement} */ (event.target).value)}>
-        ${this.categories.map(({ id, name }) => html`<option value=${id} ?selected=${id === category}>${name}</option>`)}</select></div>
+        @change=${(/** @type {Event} */ event) => this.#set('category',
+          /** @type {HTMLSelectElement} */ (event.target).value)}>
+        ${this.categories.map(({ id, name }) => html`<option value=${id}
+          ?selected=${id === category}>${name}</option>`)}</select></div>
       ${field({
-        id: 'fact-new-name', label: t('memory.new_name'), hint: t('memory.new_name_hint'), value: key, max: NAME_CHARS, oninput: (text) => this.#set('key', text),
+        id: 'fact-new-name', label: t('memory.new_name'), hint: t('memory.new_name_hint'), value: key,
+        max: NAME_CHARS, oninput: (text) => this.#set('key', text),
       })}
-      ${field({ id: 'fact-new-value', label: t('memory.new_value'), value, max: VALUE_CHARS, oninput: (text) => this.#set('value', text) })}
+      ${field({
+        id: 'fact-new-value', label: t('memory.new_value'), value, max: VALUE_CHARS,
+        oninput: (text) => this.#set('value', text),
+      })}
       ${fault(faultText(this._fault))}
-      <div class="edit-actions"><button type="button" class="button small plain" data-testid="fact-new-cancel" @click=${() => this.#over()}>${t('queue.cancel')}</button>
+      <div class="edit-actions"><button type="button" class="button small plain" data-testid="fact-new-cancel"
+        @click=${() => this.#over()}>${t('queue.cancel')}</button>
         <button type="submit" class="button small" data-testid="fact-new-save"
-          ?disabled=${this._saving || key.trim() === '' || value.trim() === ''}>${t('queue.save')}</button></div></form>`;
+          ?disabled=${this._saving || key.trim() === ''
+            || value.trim() === ''}>${t('queue.save')}</button></div></form>`;
   }
 
   /** @param {keyof Written} what @param {string} text */

@@ -25,24 +25,38 @@ import { icons } from './icons.js';
  */
 
 /** @param {Field} field */
-export function field({ id, testid = id, label, value, oninput, type = 'text', autocomplete = 'off', hint, max, min = 1, placeholder, fixed = false }) {
+export function field({
+  id, testid = id, label, value, oninput, type = 'text', autocomplete = 'off', hint, max, min = 1, placeholder,
+  fixed = false,
+}) {
   const is_number = type === 'number';
   return html`<div class="field"><label for=${id}>${label}</label>
-    <input id=${id} data-testid=${testid} placeholder=${placeholder ?? nothing} type=${type} autocomplete=${autocomplete} autocapitalize="off" spellcheck="false" dir=${is_number ? nothing : 'auto'} ?readonly=${fixed}
-      min=${is_number ? min : nothing} max=${is_number ? max ?? nothing : nothing} maxlength=${is_number ? nothing : max ?? nothing} aria-describedby=${hint === undefined ? nothing : `${id}-hint`}
-      .value=${live(value)} @input=${(/** @type {InputEvent} */ event) => oninput(/** @type {HTMLInputElement} */ (event.target).value)}>
+    <input id=${id} data-testid=${testid} placeholder=${placeholder ?? nothing} type=${type}
+      autocomplete=${autocomplete} autocapitalize="off" spellcheck="false" dir=${is_number ? nothing : 'auto'}
+      ?readonly=${fixed}
+      min=${is_number ? min : nothing} max=${is_number ? max ?? nothing : nothing}
+      maxlength=${is_number ? nothing : max ?? nothing} aria-describedby=${hint === undefined ? nothing : `${id}-hint`}
+      .value=${live(value)}
+      @input=${(/** @type {InputEvent} */ event) => oninput(/** @type {HTMLInputElement} */ (event.target).value)}>
     ${hint === undefined ? nothing : html`<p class="quiet" id="${id}-hint">${hint}</p>`}</div>`;
 }
 
-/** Whether passwords are shown as they are written. @param {boolean} shown @param {(shown: boolean) => void} onchange */
+/**
+ * Whether passwords are shown as they are written.
+ * @param {boolean} shown
+ * @param {(shown: boolean) => void} onchange
+ */
 export function showSwitch(shown, onchange) {
   return html`<label class="check-label"><input type="checkbox" data-testid="password-show" .checked=${live(shown)}
-    @change=${(/** @type {Event} */ event) => onchange(/** @type {HTMLInputElement} */ (event.target).checked)}>${t('signin.show')}</label>`;
+    @change=${(/** @type {Event} */ event) =>
+      onchange(/** @type {HTMLInputElement} */ (event.target).checked)}>${t('signin.show')}</label>`;
 }
 
 /** What went wrong, where it was done. @param {string | null} text */
 export function fault(text) {
-  return text === null ? nothing : html`<p class="fault" role="alert" data-testid="fault">${icons.warning}<span>${withCode(text)}</span></p>`;
+  return text === null
+    ? nothing
+    : html`<p class="fault" role="alert" data-testid="fault">${icons.warning}<span>${withCode(text)}</span></p>`;
 }
 
 /**
@@ -67,12 +81,20 @@ export function faultText(problem, words = {}) {
 export function proofFault(problem, words = {}) {
   const isCurrent = problem?.message.startsWith('current_password') ?? false;
   return faultText(problem, {
-    ...words, forbidden: t('account.fault.stale'), rate_limited: t('signin.too_many'), ...(isCurrent ? { invalid_field: t('account.fault.current') } : {}),
+    ...words, forbidden: t('account.fault.stale'), rate_limited: t('signin.too_many'),
+    ...(isCurrent ? { invalid_field: t('account.fault.current') } : {}),
   });
 }
 
-/** What nobody tells again, to be copied. @param {string} hint @param {string} label @param {string} text @param {string} testid */
+/**
+ * What nobody tells again, to be copied.
+ * @param {string} hint
+ * @param {string} label
+ * @param {string} text
+ * @param {string} testid
+ */
 export function shownOnce(hint, label, text, testid) {
   return html`<section class="once" role="status" data-testid=${testid}><p>${hint}</p>
-    <div class="once-text"><pre tabindex="0" aria-label=${label}>${text}</pre>${copyButton(() => text, 'message.copy')}</div></section>`;
+    <div class="once-text"><pre tabindex="0"
+      aria-label=${label}>${text}</pre>${copyButton(() => text, 'message.copy')}</div></section>`;
 }

@@ -9,19 +9,23 @@ import { errorCard } from './cards.js';
 import { icons } from './icons.js';
 import { NaviPanel } from './panel.js';
 import './code.js';
+import './file_changes.js';
 import './markdown.js';
 
 /** What the service makes a picture of. */
 const PICTURE = /\.(png|jpe?g|gif|webp|bmp)$/i;
 const MARKDOWN = /\.(md|markdown)$/i;
+const TABS = /** @type {const} */ (['text', 'changes']);
 
 export class NaviFile extends NaviPanel {
-  static properties = { _text: { state: true }, _problem: { state: true } };
+  static properties = { _text: { state: true }, _problem: { state: true }, _tab: { state: true } };
 
   constructor() {
     super();
     this._id = openId.get() ?? '';
     this._path = '';
+    /** @type {typeof TABS[number]} */
+    this._tab = 'text';
     /** Undefined until it is read, null where there is no text to look at. @type {string | null | undefined} */
     this._text = undefined;
     /** @type {{ code: string, message: string } | null} */
@@ -45,16 +49,30 @@ export class NaviFile extends NaviPanel {
     const name = path.slice(path.lastIndexOf('/') + 1);
     return this.frame('file-view', name, html`
       <p class="file-place"><span class="row-note" dir="ltr">${path === name ? nothing : path}</span>
-        <a class="button small" href=${workspacePath(id, 'file', path)} download=${name} data-testid="file-view-download">${icons.download}<span>${t('workspace.download')}</span></a></p>
-      ${this._problem !== null ? errorCard(this._problem) : PICTURE.test(path)
-        ? html`<img class="file-picture" src=${workspacePath(id, 'image', path)} alt=${name} data-testid="file-picture">`
-        : this.#content(name)}`);
+        <a class="button small" href=${workspacePath(id, 'file', path)} download=${name}
+          data-testid="file-view-download">${icons.download}<span>${t('workspace.download')}</span></a></p>
+      ${this.tabs(name, TABS, this._tab, {
+        title: (tab) => t(`file.tab.${tab}`),
+        show: (tab) => { this._tab = tab; },
+        content: this._tab === 'text'
+          ? this.#file(id, path, name)
+          : html`<navi-file-changes .path=${path}></navi-file-changes>`,
+      })}`);
+  }
+
+  /** @param {string} id @param {string} path @param {string} name */
+  #file(id, path, name) {
+    if (this._problem !== null) return errorCard(this._problem);
+    if (!PICTURE.test(path)) return this.#content(name);
+    return html`<img class="file-picture" src=${workspacePath(id, 'image', path)} alt=${name}
+      data-testid="file-picture">`;
   }
 
   /** @param {string} name */
   #content(name) {
     const text = this._text;
-    if (text === undefined) return html`<p class="quiet loading" role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`;
+    if (text === undefined) return html`<p class="quiet loading"
+      role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`;
     if (text === null) return html`<p class="quiet" data-testid="file-no-text">${t('workspace.no_text')}</p>`;
     if (text === '') return html`<p class="quiet">${t('tool.empty')}</p>`;
     return html`<div class="prose file-text-view" data-testid="file-text">${MARKDOWN.test(name)

@@ -8,7 +8,7 @@ import { addFiles, attachmentsOf } from '../app/attachments.js';
 import { readChanges } from '../app/changes.js';
 import { changes, openId } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { said } from '../i18n/said.js';
+import { phraseText } from '../i18n/phrases.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api, filePath } from '../net/api.js';
 import { errorCard } from './cards.js';
@@ -52,15 +52,29 @@ export class NaviFiles extends NaviPanel {
     const made = changes.get() ?? [];
     return this.frame('files', t('files.title'), html`
       <p class="quiet">${t('files.hint')}</p>
-      <div class="panel-tools"><input type="file" id="files-input" class="off-screen" multiple tabindex="-1" aria-hidden="true" data-testid="files-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
-        <button type="button" class="button small" data-testid="files-add" @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#files-input'))?.click()}>${icons.clip}<span>${t('files.add')}</span></button></div>
+      <div class="panel-tools"><input type="file" id="files-input" class="off-screen" multiple tabindex="-1"
+        aria-hidden="true" data-testid="files-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
+        <button type="button" class="button small" data-testid="files-add"
+          @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#files-input'))
+            ?.click()}>${icons.clip}<span>${t('files.add')}</span></button></div>
       ${uploadChips(attachmentsOf(this._id).filter(({ state }) => state !== 'done'))}
-      ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
-      ${files === null ? nothing : files.length === 0 ? html`<p class="quiet panel-empty" data-testid="files-empty">${t('files.empty')}</p>`
+      ${this._problem === null
+        ? nothing
+        : errorCard(this._problem,
+          html`<button type="button" class="button small"
+            @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
+      ${files === null
+        ? nothing
+        : files.length === 0 ? html`<p class="quiet panel-empty" data-testid="files-empty">${t('files.empty')}</p>`
         : html`<ul class="rows">${repeat(files, ({ file_id }) => file_id, (file) => this.#file(file))}</ul>`}
       <h3>${t('workspace.title')}</h3><navi-workspace></navi-workspace>
-      ${made.length === 0 ? nothing : html`<h3>${t('files.changes')}</h3><ul class="rows" data-testid="files-changes">${repeat(made, ({ id }) => id, (change) => html`<li class="row">
-        <div class="row-text"><navi-change .change=${change}></navi-change><p class="row-note">${t(`change.action.${change.action}`)} · <time datetime=${change.at}>${formatTime(change.at)}</time></p></div></li>`)}</ul>`}`);
+      ${made.length === 0
+        ? nothing
+        : html`<h3>${t('files.changes')}</h3><ul class="rows"
+          data-testid="files-changes">${repeat(made, ({ id }) => id, (change) => html`<li class="row">
+        <div class="row-text"><navi-change .change=${change}></navi-change><p
+          class="row-note">${t(`change.action.${change.action}`)} ·
+            <time datetime=${change.at}>${formatTime(change.at)}</time></p></div></li>`)}</ul>`}`);
   }
 
   /** @param {SessionFile} file */
@@ -68,14 +82,26 @@ export class NaviFiles extends NaviPanel {
     const { file_id, name, bytes, media_type, expires_at, problem, phrase } = file;
     const path = filePath(this._id, file_id);
     return html`<li class="row" data-testid="file" data-file-id=${file_id} data-source=${file.source ?? 'upload'}>
-      ${file.image === true ? html`<img class="row-image" src=${`${path}/image`} alt="" loading="lazy">` : html`<span class="row-icon">${icons.file}</span>`}
+      ${file.image === true
+        ? html`<img class="row-image" src=${`${path}/image`} alt="" loading="lazy">`
+        : html`<span class="row-icon">${icons.file}</span>`}
       <div class="row-text"><p class="row-title" dir="auto">${name}</p>
-        <p class="row-note">${formatBytes(bytes)} · ${media_type}${file.source === 'tool' ? html` · ${t('files.by_tool')}` : nothing}${expires_at == null ? nothing : html` · ${t('files.until', { at: formatTime(expires_at) })}`}</p>
-        ${problem == null ? nothing : html`<p class="row-note warn">${sentence(said(phrase, problem))}</p>`}
-        ${this._asking !== file_id ? nothing : html`<p class="row-actions"><button type="button" class="button small destructive" data-testid="file-delete-confirm" @click=${() => void this.#remove(file_id)}>${t('files.delete_yes')}</button>
-          <button type="button" class="button small plain" @click=${() => { this._asking = null; }}>${t('queue.cancel')}</button></p>`}</div>
-      <a class="icon-button" href=${path} download=${name} data-testid="file-download" title=${t('files.download', { name })} aria-label=${t('files.download', { name })}>${icons.download}</a>
-      <button type="button" class="icon-button" data-testid="file-delete" title=${t('files.delete')} aria-label="${t('files.delete')}: ${name}" @click=${() => { this._asking = file_id; }}>${icons.trash}</button></li>`;
+        <p class="row-note">${formatBytes(bytes)} ·
+          ${media_type}${file.source === 'tool' ? html` · ${t('files.by_tool')}` : nothing}${
+            expires_at == null ? nothing : html` · ${t('files.until', { at: formatTime(expires_at) })}`}</p>
+        ${problem == null ? nothing : html`<p class="row-note warn">${sentence(phraseText(phrase, problem))}</p>`}
+        ${this._asking !== file_id
+          ? nothing
+          : html`<p class="row-actions"><button type="button" class="button small destructive"
+            data-testid="file-delete-confirm"
+            @click=${() => void this.#remove(file_id)}>${t('files.delete_yes')}</button>
+          <button type="button" class="button small plain"
+            @click=${() => { this._asking = null; }}>${t('queue.cancel')}</button></p>`}</div>
+      <a class="icon-button" href=${path} download=${name} data-testid="file-download"
+        title=${t('files.download', { name })} aria-label=${t('files.download', { name })}>${icons.download}</a>
+      <button type="button" class="icon-button" data-testid="file-delete" title=${t('files.delete')}
+        aria-label="${t('files.delete')}: ${name}"
+        @click=${() => { this._asking = file_id; }}>${icons.trash}</button></li>`;
   }
 
   /** @param {Event} event */

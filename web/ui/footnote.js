@@ -25,14 +25,17 @@ class Footnote extends NaviElement {
 export class NaviFootnote extends Footnote {
   render() {
     if (this.number === '') return html`[^${this.label}]`;
-    return html`<sup><button type="button" class="link-button" data-testid="footnote" aria-label=${t('footnote.read', { n: this.number })} @click=${() => this.goTo('navi-footnote-back')}>${this.number}</button></sup>`;
+    return html`<sup><button type="button" class="link-button" data-testid="footnote"
+      aria-label=${t('footnote.read', { n: this.number })}
+      @click=${() => this.goTo('navi-footnote-back')}>${this.number}</button></sup>`;
   }
 }
 
 /** The end of a footnote: the way back to where it was named first. */
 export class NaviFootnoteBack extends Footnote {
   render() {
-    return html`<button type="button" class="link-button" data-testid="footnote-back" aria-label=${t('footnote.back', { n: this.number })} @click=${() => this.goTo('navi-footnote')}>↩</button>`;
+    return html`<button type="button" class="link-button" data-testid="footnote-back"
+      aria-label=${t('footnote.back', { n: this.number })} @click=${() => this.goTo('navi-footnote')}>↩</button>`;
   }
 }
 

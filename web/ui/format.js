@@ -2,7 +2,10 @@
 
 import { language, t } from '../i18n/index.js';
 
-/** Formatters are costly to make, and each message has some. @type {Map<string, Intl.NumberFormat | Intl.DateTimeFormat>} */
+/**
+ * Formatters are costly to make, and each message has some.
+ * @type {Map<string, Intl.NumberFormat | Intl.DateTimeFormat>}
+ */
 const formatters = new Map();
 
 /**
@@ -25,7 +28,8 @@ export function formatBytes(bytes) {
   const units = /** @type {const} */ (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']);
   const step = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
   return formatter(Intl.NumberFormat, {
-    style: 'unit', unit: units[step], unitDisplay: step === 0 ? 'long' : 'short', maximumFractionDigits: step > 2 ? 1 : 0,
+    style: 'unit', unit: units[step], unitDisplay: step === 0 ? 'long' : 'short',
+    maximumFractionDigits: step > 2 ? 1 : 0,
   }).format(bytes / 1000 ** step);
 }
 
@@ -39,10 +43,15 @@ export function formatTokens(tokens) {
   return formatter(Intl.NumberFormat, { notation: 'compact', maximumFractionDigits: 1 }).format(tokens);
 }
 
-/** What is below a cent keeps two digits that say something. @param {number} amount @param {string} currency three letters */
+/**
+ * What is below a cent keeps two digits that say something.
+ * @param {number} amount
+ * @param {string} currency three letters
+ */
 export function formatMoney(amount, currency) {
   const small = amount > 0 && amount < 0.01;
-  return formatter(Intl.NumberFormat, { style: 'currency', currency, ...(small ? { maximumSignificantDigits: 2 } : {}) }).format(amount);
+  return formatter(Intl.NumberFormat,
+    { style: 'currency', currency, ...(small ? { maximumSignificantDigits: 2 } : {}) }).format(amount);
 }
 
 /** @param {number} share of one */
@@ -66,7 +75,8 @@ export function formatTime(iso) {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return '';
   const today = at.toDateString() === new Date().toDateString();
-  return formatter(Intl.DateTimeFormat, today ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' }).format(at);
+  return formatter(Intl.DateTimeFormat,
+    today ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' }).format(at);
 }
 
 /** A text of the service, which begins small, as a sentence. @param {string} text */

@@ -31,8 +31,10 @@ export function bringIntoView(range) {
     const { overflowX, overflowY } = getComputedStyle(box);
     const { top, left, right } = box.getBoundingClientRect();
     const at = range.getBoundingClientRect();
-    if (isScroller(overflowY) && box.scrollHeight > box.clientHeight) box.scrollTop += at.top - top - box.clientHeight / 3;
-    if (isScroller(overflowX) && (at.left < left || at.right > right)) box.scrollLeft += at.left - left - box.clientWidth / 3;
+    if (isScroller(overflowY)
+      && box.scrollHeight > box.clientHeight) box.scrollTop += at.top - top - box.clientHeight / 3;
+    if (isScroller(overflowX) && (at.left < left
+      || at.right > right)) box.scrollLeft += at.left - left - box.clientWidth / 3;
   }
 }
 
@@ -41,9 +43,13 @@ const isScroller = (overflow) => overflow === 'auto' || overflow === 'scroll';
 
 /** @typedef {{ range: Range, at: number, word: string }} Found */
 
-/** What finds any of these words, however the spaces in them are broken; null where there are none. @param {string[]} words */
+/**
+ * What finds any of these words, however the spaces in them are broken; null where there are none.
+ * @param {string[]} words
+ */
 export function patternOf(words) {
-  const parts = words.map((word) => word.trim()).filter((word) => word !== '').map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&').replace(/\s+/g, '\\s+'));
+  const parts = words.map((word) => word.trim()).filter((word) => word !== '')
+    .map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&').replace(/\s+/g, '\\s+'));
   return parts.length === 0 ? null : new RegExp(parts.join('|'), 'giu');
 }
 

@@ -34,11 +34,13 @@ export function imageRow(images, alt) {
  * @param {{ width: number, height: number }} [size] in pixels, where that is known
  */
 export function openable(src, alt, download = null, size = undefined) {
-  return html`<button type="button" class="picture" aria-haspopup="dialog" aria-label=${t('image.open', { name: alt })} title=${t('image.open', { name: alt })} data-testid="picture"
+  return html`<button type="button" class="picture" aria-haspopup="dialog"
+    aria-label=${t('image.open', { name: alt })} title=${t('image.open', { name: alt })} data-testid="picture"
     @click=${() => {
       shownImage.set({ src, alt, download });
       void openPanel('image');
-    }}><img src=${src} loading="lazy" alt=${alt} width=${size?.width ?? nothing} height=${size?.height ?? nothing}></button>`;
+    }}><img src=${src} loading="lazy" alt=${alt} width=${size?.width ?? nothing}
+      height=${size?.height ?? nothing}></button>`;
 }
 
 /** A picture as large as the window. */
@@ -47,10 +49,16 @@ export class NaviImage extends NaviPanel {
     const image = shownImage.get();
     if (image === null) return nothing;
     return html`<dialog class="picture-panel" data-testid="picture-panel" aria-label=${image.alt} @close=${this.closed}
-      @click=${(/** @type {MouseEvent} */ event) => { if (event.target instanceof Element && event.target.closest('a, button') === null) this.close(); }}>
+      @click=${(/** @type {MouseEvent} */ event) => {
+        if (event.target instanceof Element && event.target.closest('a, button') === null) this.close();
+      }}>
       <img src=${image.src} alt=${image.alt}>
       <div class="picture-actions">
-        ${image.download === null ? nothing : html`<a class="icon-button" href=${image.download} download=${image.alt} aria-label=${t('files.download', { name: image.alt })} title=${t('files.download', { name: image.alt })}>${icons.download}</a>`}
+        ${image.download === null
+          ? nothing
+          : html`<a class="icon-button" href=${image.download} download=${image.alt}
+            aria-label=${t('files.download', { name: image.alt })}
+            title=${t('files.download', { name: image.alt })}>${icons.download}</a>`}
         ${this.closeButton('picture')}
       </div>
     </dialog>`;

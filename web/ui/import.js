@@ -13,17 +13,32 @@ export class NaviImport extends NaviPanel {
     return this.frame('import', t('import.title'), html`
       <p class="quiet">${t('import.hint')}</p>
       <div class="panel-tools">
-        <input type="file" id="import-input" class="off-screen" multiple tabindex="-1" aria-hidden="true" accept=".json,.jsonl,application/json" data-testid="import-input"
+        <input type="file" id="import-input" class="off-screen" multiple tabindex="-1" aria-hidden="true"
+          accept=".json,.jsonl,application/json" data-testid="import-input"
           @change=${(/** @type {Event} */ event) => void this.#take(/** @type {HTMLInputElement} */ (event.target))}>
-        <button type="button" class="button small" data-testid="import-choose" ?disabled=${busy} @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#import-input'))?.click()}>${icons.folder}<span>${t('import.choose')}</span></button>
-        <button type="button" class="button small plain" data-testid="import-export" ?disabled=${busy} @click=${() => void exportAll()}>${icons.download}<span>${t('export.all')}</span></button>
+        <button type="button" class="button small" data-testid="import-choose" ?disabled=${busy}
+          @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#import-input'))
+            ?.click()}>${icons.folder}<span>${t('import.choose')}</span></button>
+        <button type="button" class="button small plain" data-testid="import-export" ?disabled=${busy}
+          @click=${() => void exportAll('jsonl')}>${icons.download}<span>${t('export.all')}</span></button>
+        <button type="button" class="button small plain" data-testid="import-export-md" ?disabled=${busy}
+          @click=${() => void exportAll('md')}>${icons.download}<span>${t('export.all_md')}</span></button>
       </div>
-      ${busy ? html`<p class="import-progress" role="status" data-testid="import-progress"><progress max=${Math.max(1, total)} .value=${done} aria-label=${t('import.title')}></progress>
+      ${busy ? html`<p class="import-progress" role="status"
+        data-testid="import-progress"><progress max=${Math.max(1, total)} .value=${done}
+        aria-label=${t('import.title')}></progress>
         <span>${t('import.progress', { done, total })}${files > 0 ? '…' : ''}</span>
-        <button type="button" class="button small plain" data-testid="import-stop" @click=${stopImport}>${t('composer.stop')}</button></p>` : nothing}
-      ${problems.length === 0 ? nothing : html`<section role="alert" data-testid="import-problems"><h3>${t('import.problems')}</h3>
-        <ul class="rows">${problems.map(({ file, title, message }) => html`<li class="row"><span class="row-icon deny">${icons.warning}</span>
-          <div class="row-text"><p class="row-title" dir="auto">${title === '' ? file : `${file}: ${title}`}</p><p class="row-note" dir="auto">${message}</p></div></li>`)}</ul></section>`}`);
+        <button type="button" class="button small plain" data-testid="import-stop"
+          @click=${stopImport}>${t('composer.stop')}</button></p>` : nothing}
+      ${problems.length === 0
+        ? nothing
+        : html`<section role="alert" data-testid="import-problems"><h3>${t('import.problems')}</h3>
+        <ul class="rows">${
+          problems.map(({ file, title, message }) => html`<li
+            class="row"><span class="row-icon deny">${icons.warning}</span>
+          <div class="row-text"><p class="row-title"
+            dir="auto">${title === '' ? file : `${file}: ${title}`}</p><p class="row-note"
+            dir="auto">${message}</p></div></li>`)}</ul></section>`}`);
   }
 
   /** @param {HTMLInputElement} input */

@@ -18,7 +18,10 @@ import { formatTime } from './format.js';
 import { mark } from './icons.js';
 
 export class NaviInvitation extends NaviElement {
-  static properties = { _offer: { state: true }, _name: { state: true }, _password: { state: true }, _shown: { state: true }, _fault: { state: true } };
+  static properties = {
+    _offer: { state: true }, _name: { state: true }, _password: { state: true }, _shown: { state: true },
+    _fault: { state: true },
+  };
 
   constructor() {
     super();
@@ -49,25 +52,48 @@ export class NaviInvitation extends NaviElement {
     const offer = this._offer;
     const reset = offer !== null && offer.name !== null;
     const { busy, problem } = this._asking;
-    if (offer === null && problem === null) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
+    if (offer === null && problem === null) return html`<main class="signin starting" aria-busy="true"
+      data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
     return html`<main class="signin" data-testid="invitation" data-role=${offer?.role ?? nothing}>
       <span class="welcome-mark">${mark}</span>
-      <h1>${offer === null ? t('error.invitation.title') : t(reset ? 'invitation.reset_title' : 'invitation.title')}</h1>
-      ${offer === null ? html`<p role="alert" data-testid="fault">${problem?.code === 'invitation_not_found' ? t('error.invitation.hint') : faultText(problem, this.#words())}</p>`
-        : html`<p>${reset ? t('invitation.reset_text') : t('invitation.text', { role: t(`role.${offer.role}`) })} ${reset ? nothing : t(`role.${offer.role}.text`)}</p>
+      <h1>${offer === null
+        ? t('error.invitation.title')
+        : t(reset ? 'invitation.reset_title' : 'invitation.title')}</h1>
+      ${offer === null
+        ? html`<p role="alert"
+          data-testid="fault">${problem?.code === 'invitation_not_found'
+            ? t('error.invitation.hint')
+            : faultText(problem, this.#words())}</p>`
+        : html`<p>${reset
+          ? t('invitation.reset_text')
+          : t('invitation.text', { role: t(`role.${offer.role}`) })}
+            ${reset ? nothing : t(`role.${offer.role}.text`)}</p>
       ${offer.provider === null ? nothing : html`<div class="person-form">
         ${fault(faultText(this._elsewhere.problem, this.#words()))}
-        <button type="button" class="button" data-testid="invitation-provider" ?disabled=${busy || this._elsewhere.busy} @click=${() => this.#byProvider()}>${t('invitation.provider', { name: offer.provider })}</button>
+        <button type="button" class="button" data-testid="invitation-provider"
+          ?disabled=${busy || this._elsewhere.busy}
+          @click=${() => this.#byProvider()}>${t('invitation.provider', { name: offer.provider })}</button>
         <p class="quiet">${t('signin.or')}</p></div>`}
-      <form class="person-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#accept(); }}>
-        ${field({ id: 'invitation-name', label: t('signin.name'), value: this._name, autocomplete: 'username', max: NAME_CHARS, fixed: reset, hint: reset ? undefined : t('account.name_hint'), oninput: (value) => { this._name = value; } })}
-        ${field({ id: 'invitation-password', label: t('signin.password'), type: this._shown ? 'text' : 'password', value: this._password, autocomplete: 'new-password', hint: t('account.password_hint'), oninput: (value) => { this._password = value; } })}
+      <form class="person-form"
+        @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#accept(); }}>
+        ${field({
+          id: 'invitation-name', label: t('signin.name'), value: this._name, autocomplete: 'username',
+          max: NAME_CHARS, fixed: reset, hint: reset ? undefined : t('account.name_hint'),
+          oninput: (value) => { this._name = value; },
+        })}
+        ${field({
+          id: 'invitation-password', label: t('signin.password'), type: this._shown ? 'text' : 'password',
+          value: this._password, autocomplete: 'new-password', hint: t('account.password_hint'),
+          oninput: (value) => { this._password = value; },
+        })}
         ${showSwitch(this._shown, (shown) => { this._shown = shown; })}
         ${fault(this._fault === null ? faultText(problem, this.#words()) : t(`account.fault.${this._fault}`))}
-        <button class="button" data-testid="invitation-accept" ?disabled=${busy || this._elsewhere.busy}>${t('invitation.accept')}</button>
+        <button class="button" data-testid="invitation-accept"
+          ?disabled=${busy || this._elsewhere.busy}>${t('invitation.accept')}</button>
       </form>
       <p class="quiet">${t('invitation.until', { at: formatTime(offer.expires_at) })}</p>`}
-      <button type="button" class="link-button" data-testid="invitation-leave" @click=${() => invitation.set(null)}>${t(offer === null ? 'invitation.go_on' : 'invitation.leave')}</button>
+      <button type="button" class="link-button" data-testid="invitation-leave"
+        @click=${() => invitation.set(null)}>${t(offer === null ? 'invitation.go_on' : 'invitation.leave')}</button>
     </main>`;
   }
 
@@ -85,7 +111,8 @@ export class NaviInvitation extends NaviElement {
       this._offer = offer;
     });
     await this.updateComplete;
-    if (matchMedia('(hover: hover)').matches) /** @type {HTMLElement | null} */ (this.querySelector('input:not([readonly])'))?.focus();
+    if (matchMedia('(hover: hover)')
+      .matches) /** @type {HTMLElement | null} */ (this.querySelector('input:not([readonly])'))?.focus();
   }
 
   /** It is used up when they are back. */

@@ -38,7 +38,8 @@ export class NaviMath extends HTMLElement {
     if (source.length > MAX_CHARS) return;
     try {
       const { math } = await draws();
-      if (source === this.#source) math(source.slice(2, -2), this, { ...LIMITS, displayMode: !source.startsWith('\\(') });
+      if (source === this.#source) math(source.slice(2, -2), this,
+        { ...LIMITS, displayMode: !source.startsWith('\\(') });
     } catch {
       this.textContent = source;
     }

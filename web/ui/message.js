@@ -6,7 +6,7 @@ import { showRun } from '../app/actions.js';
 import { regenerate } from '../app/session.js';
 import { approvals, isGuest, isRunning, sharedLink } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { said } from '../i18n/said.js';
+import { phraseText } from '../i18n/phrases.js';
 import { html, nothing, repeat } from '../lit.js';
 import { approvalOf } from '../state/approvals.js';
 import { numbersOf } from '../state/children.js';
@@ -27,6 +27,7 @@ import './markdown.js';
 import './math.js';
 import './pace.js';
 import './plan.js';
+import './remote_image.js';
 import './subagent.js';
 import './thinking.js';
 import './tool_card.js';
@@ -37,7 +38,11 @@ const NONE = [];
 
 /** One entry of the conversation. It is drawn again only when its entry is another object. */
 export class NaviMessage extends NaviElement {
-  static properties = { entry: { attribute: false }, first: { type: Boolean }, fork: { attribute: false }, asked: { attribute: false }, work: { attribute: false }, made: { attribute: false }, steps: { type: Boolean }, subagent: { type: Boolean }, _looked: { state: true } };
+  static properties = {
+    entry: { attribute: false }, first: { type: Boolean }, fork: { attribute: false },
+    asked: { attribute: false }, work: { attribute: false }, made: { attribute: false },
+    steps: { type: Boolean }, subagent: { type: Boolean }, _looked: { state: true },
+  };
 
   constructor() {
     super();
@@ -76,32 +81,47 @@ export class NaviMessage extends NaviElement {
     const calls = this.#calls(entry);
     const numbers = numbersOf(calls.filter(isSubagent));
     const head = work !== null && work.id === entry.id ? workHead(work) : nothing;
-    const folded = work !== null && entry.content === '' && !isUnfolded(work);
-    const bare = entry.content === '' && calls.length === 0 && this.made.length === 0 && head === nothing && (folded || entry.thinking === '');
-    return html`<article class="message assistant ${this.first ? 'first' : ''} ${work !== null ? 'worked' : ''} ${bare && !this.first ? 'bare' : ''}" data-testid="message" data-role="assistant"
-      data-message-id=${entry.id} tabindex="-1" data-state=${entry.open ? 'streaming' : entry.state} aria-label=${t('conversation.navi')}>
+    const isWork = work !== null && (entry.content === '' || work.asides.includes(entry.id));
+    const folded = isWork && !isUnfolded(work);
+    const silent = entry.content === '' || folded;
+    const bare = silent && calls.length === 0 && this.made.length === 0 && head === nothing
+      && (folded || entry.thinking === '');
+    return html`<article class="message assistant ${this.first ? 'first' : ''} ${work !== null
+      ? 'worked'
+      : ''} ${bare && !this.first ? 'bare' : ''}" data-testid="message" data-role="assistant"
+      data-message-id=${entry.id} tabindex="-1" data-state=${entry.open ? 'streaming' : entry.state}
+      aria-label=${t('conversation.navi')}>
       ${this.first ? html`<span class="avatar">${mark}</span>` : nothing}
-      ${entry.content === '' ? head : nothing}
+      ${isWork ? head : nothing}
       ${entry.thinking === '' || folded ? nothing : html`<navi-thinking .entry=${entry}></navi-thinking>`}
-      ${entry.is_plan ? html`<navi-plan .entry=${entry} ?subagent=${this.subagent}></navi-plan>` : entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
+      ${entry.is_plan
+        ? html`<navi-plan .entry=${entry} ?subagent=${this.subagent}></navi-plan>`
+        : silent ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
         .text=${entry.content} .complete=${!entry.open}></navi-markdown>`}
-      ${entry.content === '' ? nothing : head}
+      ${isWork ? nothing : head}
       ${repeat(sideBySide(calls), (group) => group[0].id, (group) => (group[0].name === AGENT
-        ? html`<div class="agents">${repeat(group, (call) => call.id, (call) => html`<navi-subagent .call=${call} .run=${entry.run_id} .number=${numbers.get(call.id) ?? 0}></navi-subagent>`)}</div>`
+        ? html`<div class="agents">${repeat(group, (call) => call.id,
+          (call) => html`<navi-subagent .call=${call} .run=${entry.run_id}
+            .number=${numbers.get(call.id) ?? 0}></navi-subagent>`)}</div>`
         : html`<navi-tool-card .call=${group[0]}></navi-tool-card>`))}
       ${fileChips(this.made)}
       ${entry.open || !(isLast || this.asked !== null || this.fork !== null) ? nothing : this.#foot(entry, isLast)}
     </article>`;
   }
 
-  /** Its calls that are shown: of folded work those that a person is asked about, or that went wrong. @param {AssistantEntry} entry */
+  /**
+   * Its calls that are shown: of folded work those that a person is asked about, or that went
+   * wrong.
+   * @param {AssistantEntry} entry
+   */
   #calls({ calls }) {
     const { work, steps } = this;
     const own = steps ? calls.filter((call) => !isInSteps(call)) : calls;
     if (work === null || isUnfolded(work)) return own;
     const asked = approvals.get();
     const wrong = unmended(work.calls, asked);
-    return own.filter((call) => !isFolded(call) || wrong.includes(call) || ['asked', 'outcome_unknown'].includes(shownState(call, approvalOf(asked, call.id))));
+    return own.filter((call) => !isFolded(call) || wrong.includes(call)
+      || ['asked', 'outcome_unknown'].includes(shownState(call, approvalOf(asked, call.id))));
   }
 
   /** @param {AssistantEntry} entry @param {boolean} isLast */
@@ -109,13 +129,21 @@ export class NaviMessage extends NaviElement {
     const { asked } = this;
     const look = () => { this._looked = true; };
     return html`<div class="message-foot" @pointerenter=${look} @focusin=${look}>
-      ${entry.state === 'complete' ? nothing : html`<span class="tag ${entry.state}">${t(`message.state.${entry.state}`)}</span>`}
+      ${entry.state === 'complete'
+        ? nothing
+        : html`<span class="tag ${entry.state}">${t(`message.state.${entry.state}`)}</span>`}
       ${this.fork === null ? nothing : branchPager(this.fork)}
       <span class="message-actions">${isLast ? copyButton(() => entry.content, 'message.copy') : nothing}
-        ${asked === null || isRunning.get() || isGuest.get() ? nothing : html`<button type="button" class="icon-button" data-testid="regenerate"
-          title=${t('message.regenerate')} aria-label=${t('message.regenerate')} @click=${() => void regenerate(asked)}>${icons.again}</button>`}
-        ${entry.run_id === null || sharedLink.get() !== null || !(isLast || asked !== null) ? nothing : html`<button type="button" class="icon-button" data-testid="run-details" data-run-id=${entry.run_id}
-          aria-haspopup="dialog" title=${t('message.details')} aria-label=${t('message.details')} @click=${() => showRun(/** @type {string} */ (entry.run_id))}>${icons.history}</button>`}
+        ${asked === null || isRunning.get() || isGuest.get()
+          ? nothing
+          : html`<button type="button" class="icon-button" data-testid="regenerate"
+          title=${t('message.regenerate')} aria-label=${t('message.regenerate')}
+          @click=${() => void regenerate(asked)}>${icons.again}</button>`}
+        ${entry.run_id === null || sharedLink.get() !== null || !(isLast || asked !== null)
+          ? nothing
+          : html`<button type="button" class="icon-button" data-testid="run-details" data-run-id=${entry.run_id}
+          aria-haspopup="dialog" title=${t('message.details')} aria-label=${t('message.details')}
+          @click=${() => showRun(/** @type {string} */ (entry.run_id))}>${icons.history}</button>`}
         ${isLast ? html`<navi-pace .entry=${entry} ?wanted=${this._looked}></navi-pace>` : nothing}</span></div>`;
   }
 }
@@ -141,8 +169,11 @@ function sideBySide(calls) {
 /** @param {NoticeEntry} entry */
 function notice({ tone, code, message, phrase }) {
   const resumed = code === 'run_resumed';
-  return html`<p class="notice ${tone}" data-testid="notice" data-code=${code}>${resumed ? icons.resume : icons.warning}<span>${
-    resumed || code === 'unreadable_frame' ? t(`notice.${code}`) : withCode(sentence(said(phrase, message)))}</span></p>`;
+  return html`<p class="notice ${tone}" data-testid="notice"
+    data-code=${code}>${resumed ? icons.resume : icons.warning}<span>${
+    resumed || code === 'unreadable_frame'
+      ? t(`notice.${code}`)
+      : withCode(sentence(phraseText(phrase, message)))}</span></p>`;
 }
 
 customElements.define('navi-message', NaviMessage);

@@ -7,7 +7,10 @@ import { t } from '../i18n/index.js';
 import { expectedModel, isCalled, misfit, readyBackends } from '../state/service.js';
 import { formatBytes, formatTokens } from './format.js';
 
-/** @typedef {{ name: string | null, label: string, notes: string, problem: string | null }} ModelChoice `name` is null for the profile's own */
+/**
+ * @typedef {{ name: string | null, label: string, notes: string, problem: string | null }}
+ *  ModelChoice `name` is null for the profile's own
+ */
 
 /**
  * The profile's own model, those that the backends have, and the one that was chosen where none has it.
@@ -18,18 +21,27 @@ export function modelChoices({ profile, chosen, model }) {
   const backends = readyBackends(status.get());
   const own = expectedModel(status.get(), profile);
   /** @type {ModelChoice[]} */
-  const choices = [{ name: null, label: t('choice.own'), notes: own?.name ?? '', problem: own === null ? t('header.no_model') : problemOf(own, profile) }];
+  const choices = [{
+    name: null, label: t('choice.own'), notes: own?.name ?? '',
+    problem: own === null ? t('header.no_model') : problemOf(own, profile),
+  }];
   for (const backend of backends) {
     for (const found of backend.models) {
       // Of two that are called the same a run finds the first.
       if (choices.some(({ name }) => name === found.name)) continue;
       // What was chosen may leave out its tag.
       const name = chosen !== null && isCalled(found, chosen) ? chosen : found.name;
-      choices.push({ name, label: found.name, notes: notesOf(found, backends.length > 1 ? backend : null), problem: problemOf(found, profile) });
+      choices.push({
+        name, label: found.name, notes: notesOf(found, backends.length > 1 ? backend : null),
+        problem: problemOf(found, profile),
+      });
     }
   }
   if (chosen !== null && choices.every(({ name }) => name !== chosen)) {
-    choices.push({ name: chosen, label: chosen, notes: '', problem: model === null ? t('header.no_model') : t('choice.gone', { name: model.name }) });
+    choices.push({
+      name: chosen, label: chosen, notes: '',
+      problem: model === null ? t('header.no_model') : t('choice.gone', { name: model.name }),
+    });
   }
   return choices;
 }

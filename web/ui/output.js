@@ -18,7 +18,10 @@ const CHARS = 96 * 1024;
 const DRAWN_EVERY_MS = 80;
 
 export class NaviOutput extends NaviElement {
-  static properties = { text: { attribute: false }, from: { attribute: false }, running: { type: Boolean }, _drawn: { state: true }, _pinned: { state: true } };
+  static properties = {
+    text: { attribute: false }, from: { attribute: false }, running: { type: Boolean }, _drawn: { state: true },
+    _pinned: { state: true },
+  };
 
   constructor() {
     super();
@@ -65,19 +68,28 @@ export class NaviOutput extends NaviElement {
     const lines = tail(settled(this._drawn.slice(-CHARS)), LINES);
     const cut = this.from > 0 || lines.hidden > 0 || this._drawn.length > CHARS;
     return html`<div class="tool-part" data-testid="output" data-pinned=${String(this._pinned)}>
-      <div class="tool-label"><span>${t('tool.output')}${this.running ? html`<span class="live-dot" aria-hidden="true"></span>` : nothing}</span>
-        ${this._pinned ? nothing : html`<button type="button" class="link-button" data-testid="output-follow" @click=${() => this.#follow()}>${icons.down}${t('tool.follow')}</button>`}
+      <div class="tool-label"><span>${t('tool.output')}${this.running
+        ? html`<span class="live-dot" aria-hidden="true"></span>`
+        : nothing}</span>
+        ${this._pinned
+          ? nothing
+          : html`<button type="button" class="link-button" data-testid="output-follow"
+            @click=${() => this.#follow()}>${icons.down}${t('tool.follow')}</button>`}
         ${copyButton(() => plain(this.text), 'message.copy')}</div>
       ${cut ? html`<p class="output-cut">${t('tool.output_cut')}</p>` : nothing}
-      <pre tabindex="0" class="tool-text output" role="log" aria-live="off" aria-label=${t('tool.output')} data-testid="output-text"
-        @scroll=${(/** @type {Event} */ event) => this.#scrolled(/** @type {HTMLElement} */ (event.target))}>${this.#words(lines.text)}</pre>
+      <pre tabindex="0" class="tool-text output" role="log" aria-live="off" aria-label=${t('tool.output')}
+        data-testid="output-text"
+        @scroll=${(/** @type {Event} */ event) => this.#scrolled(/** @type {HTMLElement} */ (event.target))}>${
+          this.#words(lines.text)}</pre>
     </div>`;
   }
 
   /** @param {string} text */
   #words(text) {
     if (!isColoured(text)) return text;
-    return coloured(text).map((piece) => (piece.classes === '' ? piece.text : html`<span class=${piece.classes}>${piece.text}</span>`));
+    return coloured(text).map((piece) => (piece.classes === ''
+      ? piece.text
+      : html`<span class=${piece.classes}>${piece.text}</span>`));
   }
 
   #follow() {

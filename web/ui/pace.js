@@ -24,7 +24,9 @@ export class NaviPace extends NaviElement {
 
   render() {
     const { created_at } = this.entry;
-    return html`<time datetime=${created_at}>${formatTime(created_at)}</time>${this._words === '' ? nothing : html`<span data-testid="answer-pace"> · ${this._words}</span>`}`;
+    return html`<time datetime=${created_at}>${formatTime(created_at)}</time>${this._words === ''
+      ? nothing
+      : html`<span data-testid="answer-pace"> · ${this._words}</span>`}`;
   }
 
   updated() {

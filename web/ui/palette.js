@@ -45,22 +45,29 @@ export class NaviPalette extends NaviPanel {
     const choices = groups.flatMap(([, items]) => items);
     const at = Math.min(this._at, choices.length - 1);
     let n = -1;
-    return html`<dialog class="palette" data-testid="palette" aria-label=${t('palette.label')} @close=${this.closed} @click=${this.pressed}>
-      <div class="palette-field"><label>${icons.search}<input type="text" role="combobox" autocomplete="off" spellcheck="false" data-testid="palette-input"
-        aria-label=${t('palette.label')} placeholder=${t('palette.placeholder')} aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+    return html`<dialog class="palette" data-testid="palette" aria-label=${t('palette.label')}
+      @close=${this.closed} @click=${this.pressed}>
+      <div class="palette-field"><label>${icons.search}<input type="text" role="combobox" autocomplete="off"
+        spellcheck="false" data-testid="palette-input"
+        aria-label=${t('palette.label')} placeholder=${t('palette.placeholder')} aria-expanded="true"
+        aria-controls="palette-list" aria-autocomplete="list"
         aria-activedescendant=${at < 0 ? nothing : `palette-${at}`} .value=${this._query}
         @input=${(/** @type {InputEvent} */ event) => {
           this._query = /** @type {HTMLInputElement} */ (event.target).value;
           this._at = 0;
-        }} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event, choices, at)}></label>${this.closeButton('palette')}</div>
+        }} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event, choices, at)}></label>${
+          this.closeButton('palette')}</div>
       <div id="palette-list" class="palette-list" role="listbox" aria-label=${t('palette.label')}>
-        ${groups.map(([name, items]) => html`<div role="group" aria-label=${name}><p class="palette-group" aria-hidden="true">${name}</p>
+        ${groups.map(([name, items]) => html`<div role="group"
+          aria-label=${name}><p class="palette-group" aria-hidden="true">${name}</p>
           ${items.map((choice) => {
             n += 1;
             return option(choice, n, n === at, () => this.#take(choice));
           })}</div>`)}
       </div>
-      ${choices.length > 0 || this._finder.answer.state === 'loading' ? nothing : html`<p class="quiet palette-none" role="status" data-testid="palette-empty">${t('palette.nothing')}</p>`}
+      ${choices.length > 0 || this._finder.answer.state === 'loading'
+        ? nothing
+        : html`<p class="quiet palette-none" role="status" data-testid="palette-empty">${t('palette.nothing')}</p>`}
     </dialog>`;
   }
 
@@ -75,7 +82,8 @@ export class NaviPalette extends NaviPanel {
     /** @type {[string, Choice[]][]} */
     const all = [
       [t('sidebar.label'), matching(sessions.get().list, query).slice(0, SESSIONS).map(conversation)],
-      [t('palette.actions'), matchingCommands(query).map(({ id, name, run }) => ({ id, icon: 'chevron', text: name, run }))],
+      [t('palette.actions'),
+        matchingCommands(query).map(({ id, name, run }) => ({ id, icon: 'chevron', text: name, run }))],
       [t('search.title'), hits.map(place)],
     ];
     return all.filter(([, items]) => items.length > 0);
@@ -86,7 +94,8 @@ export class NaviPalette extends NaviPanel {
     if (isComposing(event)) return;
     const steps = { ArrowDown: 1, ArrowUp: -1 };
     if (event.key === 'Enter' && choices[at] !== undefined) this.#take(choices[at]);
-    else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') this._at = (at + steps[event.key] + choices.length) % Math.max(1, choices.length);
+    else if (event.key === 'ArrowDown'
+      || event.key === 'ArrowUp') this._at = (at + steps[event.key] + choices.length) % Math.max(1, choices.length);
     else return;
     event.preventDefault();
   }
@@ -101,19 +110,25 @@ export class NaviPalette extends NaviPanel {
 
 /** @param {SessionSummary} session @returns {Choice} */
 function conversation(session) {
-  return { id: session.id, icon: 'note', text: session.title || t('sidebar.untitled'), side: formatTime(session.last_active), run: () => goTo(session.id) };
+  return { id: session.id, icon: 'note', text: session.title || t('sidebar.untitled'),
+    side: formatTime(session.last_active), run: () => goTo(session.id) };
 }
 
 /** @param {SearchHit} hit @returns {Choice} */
 function place(hit) {
   const side = hit.session_archived ? `${hit.session_title} · ${t('archive.mark')}` : hit.session_title;
-  return { id: hit.message_id ?? hit.session_id, icon: 'search', text: words(hit), side, run: () => goTo(hit.session_id, hit.message_id, matched(hit.snippet)) };
+  return { id: hit.message_id ?? hit.session_id, icon: 'search', text: words(hit), side,
+    run: () => goTo(hit.session_id, hit.message_id, matched(hit.snippet)) };
 }
 
 /** @param {Choice} choice @param {number} n @param {boolean} selected @param {() => void} take */
 function option({ id, icon, text, side }, n, selected, take) {
-  return html`<div id="palette-${n}" class="palette-option" role="option" aria-selected=${String(selected)} data-testid="palette-option" data-choice=${id}
-    @click=${take}>${icons[icon]}<span class="palette-text" dir="auto">${text}</span>${side === undefined ? nothing : html`<span class="palette-side" dir="auto">${side}</span>`}</div>`;
+  return html`<div id="palette-${n}" class="palette-option" role="option" aria-selected=${String(selected)}
+    data-testid="palette-option" data-choice=${id}
+    @click=${take}>${icons[icon]}<span class="palette-text"
+    dir="auto">${text}</span>${side === undefined
+      ? nothing
+      : html`<span class="palette-side" dir="auto">${side}</span>`}</div>`;
 }
 
 customElements.define('navi-palette', NaviPalette);

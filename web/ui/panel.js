@@ -4,6 +4,13 @@ import { html } from '../lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 
+/** A dialog that closes gives the focus back, in Chromium without the caret: what is typed then would go nowhere. */
+function giveCaretBack() {
+  const at = document.activeElement;
+  if (at instanceof HTMLTextAreaElement || (at instanceof HTMLInputElement && at.selectionStart !== null))
+    at.setSelectionRange(at.selectionStart, at.selectionEnd);
+}
+
 /** What stands over the page until it is closed. */
 export class NaviPanel extends NaviElement {
   /** The tab that was brought into sight last. @type {Element | null} */
@@ -49,6 +56,7 @@ export class NaviPanel extends NaviElement {
 
   /** A dialog tells of its end later: by then another may stand there. */
   closed() {
+    giveCaretBack();
     if (this.isConnected) panel.set(null);
   }
 
@@ -59,7 +67,8 @@ export class NaviPanel extends NaviElement {
 
   /** @param {string} name of its parts in tests */
   closeButton(name) {
-    return html`<button type="button" class="icon-button" data-testid="${name}-close" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.close()}>${icons.close}</button>`;
+    return html`<button type="button" class="icon-button" data-testid="${name}-close"
+      aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.close()}>${icons.close}</button>`;
   }
 
   /**
@@ -79,8 +88,11 @@ export class NaviPanel extends NaviElement {
       show(next);
       /** @type {HTMLElement | null} */ (this.querySelector(`#tab-${next}`))?.focus();
     };
-    return html`<div class="tabs" role="tablist" aria-label=${label} @keydown=${key}>${names.map((name) => html`<button type="button" role="tab" id="tab-${name}" aria-controls="tab-panel"
-        aria-selected=${String(shown === name)} tabindex=${shown === name ? 0 : -1} data-testid=${`tab-${name}`} @click=${() => show(name)}>${title(name)}</button>`)}</div>
+    return html`<div class="tabs" role="tablist" aria-label=${label}
+      @keydown=${key}>${
+        names.map((name) => html`<button type="button" role="tab" id="tab-${name}" aria-controls="tab-panel"
+        aria-selected=${String(shown === name)} tabindex=${shown === name ? 0 : -1} data-testid=${`tab-${name}`}
+        @click=${() => show(name)}>${title(name)}</button>`)}</div>
       <div id="tab-panel" role="tabpanel" aria-labelledby="tab-${shown}">${content}</div>`;
   }
 
@@ -91,7 +103,8 @@ export class NaviPanel extends NaviElement {
    * @param {unknown} content
    */
   frame(name, title, content) {
-    return html`<dialog class="panel ${name}-panel" data-testid=${name} aria-labelledby="${name}-title" @close=${this.closed} @click=${this.pressed}>
+    return html`<dialog class="panel ${name}-panel" data-testid=${name} aria-labelledby="${name}-title"
+      @close=${this.closed} @click=${this.pressed}>
       <div class="panel-page">
         <header class="panel-head"><h2 id="${name}-title">${title}</h2>${this.closeButton(name)}</header>
         ${content}

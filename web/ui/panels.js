@@ -17,3 +17,5 @@ import './runs.js';
 import './setup.js';
 import './share.js';
 import './tags.js';
+
+export { offerPicture } from './remote_picture.js';

@@ -31,7 +31,8 @@ export class NaviPasskeySignIn extends NaviElement {
     if (place === 'nowhere') return nothing;
     if (place !== 'here') return passkeysElsewhere(place, this.at);
     const { busy, problem } = this._asking;
-    return html`<button type="button" class="button plain" data-testid="signin-passkey" ?disabled=${busy} @click=${() => void this.#enter()}>${icons.key}${t('passkeys.sign_in')}</button>
+    return html`<button type="button" class="button plain" data-testid="signin-passkey" ?disabled=${busy}
+      @click=${() => void this.#enter()}>${icons.key}${t('passkeys.sign_in')}</button>
       ${busy ? html`<p class="quiet" role="status">${t('passkeys.waiting')}</p>` : nothing}
       ${fault(faultText(problem, { ...passkeyWords(), unauthorized: t('passkeys.fault.refused') }))}`;
   }

@@ -15,7 +15,9 @@ import './people_limits.js';
 
 /** Everybody who has an account: what they are, another password, and their end. */
 export class NaviPeopleAccounts extends NaviElement {
-  static properties = { _people: { state: true }, _link: { state: true }, _removing: { state: true }, _refused: { state: true } };
+  static properties = {
+    _people: { state: true }, _link: { state: true }, _removing: { state: true }, _refused: { state: true },
+  };
 
   constructor() {
     super();
@@ -45,25 +47,47 @@ export class NaviPeopleAccounts extends NaviElement {
     const { id, name, role, created_at, last_seen_at, has_password, passkeys, you } = person;
     const { busy, problem } = this._asking;
     const link = this._link?.person === id ? this._link.made : null;
-    return html`<li class="row" data-testid="person" data-name=${name} data-role=${role}><span class="row-icon">${icons.person}</span>
-      <div class="row-text"><div class="row-line"><p class="row-title"><span dir="auto">${visible(name)}</span> ${you ? html`<span class="tag">${t('people.you')}</span>` : nothing}</p>
-          <label class="select"><span class="off-screen">${t('people.role')}: ${name}</span><select data-testid="person-role" ?disabled=${busy} .value=${live(role)}
-            @change=${(/** @type {Event} */ event) => this.#change(id, /** @type {UserRole} */ (/** @type {HTMLSelectElement} */ (event.target).value))}>
-            ${ROLES.map((other) => html`<option value=${other} ?selected=${other === role} title=${t(`role.${other}.text`)}>${t(`role.${other}`)}</option>`)}</select></label></div>
-        <p class="row-note">${t('people.joined', { at: formatTime(created_at) })} · ${last_seen_at === null ? t('people.unseen') : t('people.seen', { at: formatTime(last_seen_at) })}${has_password ? nothing : html` · ${t('people.no_password')}`}${passkeys === 0 ? nothing : html` · ${t('people.passkeys', { n: passkeys })}`}</p>
+    return html`<li class="row" data-testid="person" data-name=${name}
+      data-role=${role}><span class="row-icon">${icons.person}</span>
+      <div class="row-text"><div class="row-line"><p class="row-title"><span dir="auto">${visible(name)}</span>
+          ${you ? html`<span class="tag">${t('people.you')}</span>` : nothing}</p>
+          <label class="select"><span class="off-screen">${t('people.role')}: ${name}</span><select
+            data-testid="person-role" ?disabled=${busy} .value=${live(role)}
+            @change=${(/** @type {Event} */ event) => this.#change(id,
+              /** @type {UserRole} */ (/** @type {HTMLSelectElement} */ (event.target).value))}>
+            ${ROLES.map((other) => html`<option value=${other} ?selected=${other === role}
+              title=${t(`role.${other}.text`)}>${t(`role.${other}`)}</option>`)}</select></label></div>
+        <p class="row-note">${t('people.joined', { at: formatTime(created_at) })} ·
+          ${last_seen_at === null
+            ? t('people.unseen')
+            : t('people.seen', { at: formatTime(last_seen_at) })}${has_password
+              ? nothing
+              : html` · ${t('people.no_password')}`}${passkeys === 0
+                ? nothing
+                : html` · ${t('people.passkeys', { n: passkeys })}`}</p>
         ${this._refused === id ? fault(faultText(problem, { forbidden: t('people.last_admin') })) : nothing}
-        ${link === null ? nothing : shownOnce(t('people.link_reset', { name, at: formatTime(link.expires_at) }), t('people.link'), wholeLink(location.href, link.link), 'person-link')}
+        ${link === null
+          ? nothing
+          : shownOnce(t('people.link_reset', { name, at: formatTime(link.expires_at) }), t('people.link'),
+            wholeLink(location.href, link.link), 'person-link')}
         ${this._removing === id ? this.#question(id, name) : html`<p class="row-actions">
-          <button type="button" class="button small plain" data-testid="person-reset" aria-label="${t('people.reset')}: ${name}" ?disabled=${busy} @click=${() => this.#reset(id)}>${t('people.reset')}</button>
-          <button type="button" class="button small plain danger" data-testid="person-remove" aria-label="${t('people.remove')}: ${name}" ?disabled=${busy} @click=${() => void this.#doubt(id)}>${t('people.remove')}</button></p>`}
-        <navi-person-limits .person=${person} @saved=${() => this.#ask(id, async () => {})}></navi-person-limits></div></li>`;
+          <button type="button" class="button small plain" data-testid="person-reset"
+            aria-label="${t('people.reset')}: ${name}" ?disabled=${busy}
+            @click=${() => this.#reset(id)}>${t('people.reset')}</button>
+          <button type="button" class="button small plain danger" data-testid="person-remove"
+            aria-label="${t('people.remove')}: ${name}" ?disabled=${busy}
+            @click=${() => void this.#doubt(id)}>${t('people.remove')}</button></p>`}
+        <navi-person-limits .person=${person}
+          @saved=${() => this.#ask(id, async () => {})}></navi-person-limits></div></li>`;
   }
 
   /** @param {string} id @param {string} name */
   #question(id, name) {
     return html`<p class="row-note warn">${t('people.remove_question', { name })}</p>
-      <p class="row-actions"><button type="button" class="button small destructive" data-testid="person-remove-yes" @click=${() => this.#remove(id)}>${t('people.remove_yes')}</button>
-        <button type="button" class="button small plain" data-testid="person-remove-no" @click=${() => { this._removing = ''; }}>${t('queue.cancel')}</button></p>`;
+      <p class="row-actions"><button type="button" class="button small destructive"
+        data-testid="person-remove-yes" @click=${() => this.#remove(id)}>${t('people.remove_yes')}</button>
+        <button type="button" class="button small plain" data-testid="person-remove-no"
+          @click=${() => { this._removing = ''; }}>${t('queue.cancel')}</button></p>`;
   }
 
   /** @param {string} id */

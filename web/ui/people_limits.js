@@ -14,7 +14,9 @@ import { formatCount, formatTokens } from './format.js';
 export function told(limits, name) {
   const { used, most } = standing(limits, name);
   const format = name === 'tokens_a_day' ? formatTokens : formatCount;
-  return most === null ? t('limits.free', { used: format(used) }) : t('limits.used', { used: format(used), most: format(most) });
+  return most === null
+    ? t('limits.free', { used: format(used) })
+    : t('limits.used', { used: format(used), most: format(most) });
 }
 
 /** How much one person has of what all share, and what of it an admin sets for them alone. */
@@ -36,13 +38,20 @@ export class NaviPersonLimits extends NaviElement {
     if (this.person === null) return nothing;
     const { id, limits, name } = this.person;
     const own = NAMES.filter((limit) => limits.own[limit] !== null);
-    const brief = /** @type {const} */ (['sessions', 'files_mb', 'tokens_a_day']).map((limit) => `${t(`limits.${limit}`)}: ${told(limits, limit)}`);
-    return html`<details data-testid="limits" data-name=${name}><summary class="row-note"><b>${t('limits.title')}</b>${own.length === 0 ? nothing : html` <span class="tag" data-testid="limits-own">${t('limits.own')}</span>`} <span data-testid="limits-told">${brief.join(' · ')}</span></summary>
-      <form class="limits-form" novalidate aria-label="${t('limits.title')}: ${name}" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(); }}>
+    const brief = /** @type {const} */ (['sessions', 'files_mb',
+      'tokens_a_day']).map((limit) => `${t(`limits.${limit}`)}: ${told(limits, limit)}`);
+    return html`<details data-testid="limits"
+      data-name=${name}><summary class="row-note"><b>${t('limits.title')}</b>${own.length === 0
+          ? nothing
+          : html` <span class="tag" data-testid="limits-own">${t('limits.own')}</span>`}
+            <span data-testid="limits-told">${brief.join(' · ')}</span></summary>
+      <form class="limits-form" novalidate aria-label="${t('limits.title')}: ${name}"
+        @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(); }}>
         <p class="quiet">${t('limits.hint')}</p>
         <div class="limits-fields">${NAMES.map((limit) => this.#field(id, limits, limit))}</div>
         ${fault(this.#refusal())}
-        <button class="button small" data-testid="limits-save" ?disabled=${this._asking.busy || this._fields === null}>${t('queue.save')}</button>
+        <button class="button small" data-testid="limits-save"
+          ?disabled=${this._asking.busy || this._fields === null}>${t('queue.save')}</button>
       </form></details>`;
   }
 
@@ -51,7 +60,8 @@ export class NaviPersonLimits extends NaviElement {
     const fields = this._fields ?? written(limits.own);
     const [min, max] = LIMITS[limit];
     return field({
-      id: `limit-${limit}-${id}`, testid: `limit-${limit}`, label: t(`limits.${limit}`), type: 'number', min, max, value: fields[limit],
+      id: `limit-${limit}-${id}`, testid: `limit-${limit}`, label: t(`limits.${limit}`), type: 'number', min,
+      max, value: fields[limit],
       placeholder: limits.own[limit] === null ? String(limits.in_force[limit]) : '',
       hint: limit === 'tokens_a_day' ? `${told(limits, limit)} · ${t('limits.zero')}` : told(limits, limit),
       oninput: (value) => { this._fields = { ...fields, [limit]: value }; },
@@ -68,8 +78,11 @@ export class NaviPersonLimits extends NaviElement {
     if (this.person === null || this._fields === null) return;
     const { id, limits } = this.person;
     // What is no number at all a browser gives as nothing, which would take the limit back.
-    const unread = NAMES.find((limit) => /** @type {HTMLInputElement | null} */ (this.querySelector(`[data-testid="limit-${limit}"]`))?.validity.badInput);
-    const { changes, fault: wrong } = unread === undefined ? changed(this._fields, limits.own) : { changes: {}, fault: unread };
+    const unread = NAMES.find((limit) =>
+      /** @type {HTMLInputElement | null} */ (this.querySelector(`[data-testid="limit-${limit}"]`))?.validity.badInput);
+    const { changes, fault: wrong } = unread === undefined
+      ? changed(this._fields, limits.own)
+      : { changes: {}, fault: unread };
     this._asking.problem = null;
     this._fault = wrong;
     if (wrong !== null) return;

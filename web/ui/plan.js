@@ -31,8 +31,10 @@ export class NaviPlan extends NaviElement {
     const open = this._chosen ?? (current || this.subagent);
     const done = steps.filter(isOver).length;
     const body = `plan-${this.entry.id}`;
-    return html`<section role="group" class="plan ${isRunning.get() ? 'running' : ''}" data-testid="plan" data-current=${String(live)} aria-label=${t('message.plan')}>
-      <h2 class="plan-heading"><button type="button" class="fold plan-head" aria-expanded=${String(open)} aria-controls=${body} data-testid="plan-toggle"
+    return html`<section role="group" class="plan ${isRunning.get() ? 'running' : ''}" data-testid="plan"
+      data-current=${String(live)} aria-label=${t('message.plan')}>
+      <h2 class="plan-heading"><button type="button" class="fold plan-head" aria-expanded=${String(open)}
+        aria-controls=${body} data-testid="plan-toggle"
         @click=${() => { this._chosen = !open; }}>
         ${icons.steps}<span class="plan-title">${t(current || this.subagent ? 'message.plan' : 'plan.earlier')}</span>
         ${live ? html`<span class="todo-progress">${t('todo.progress', { done, total: steps.length })}</span>
@@ -41,7 +43,8 @@ export class NaviPlan extends NaviElement {
       </button></h2>
       <div id=${body} class="plan-body" ?hidden=${!open}>${!open ? nothing : live
         ? byMilestone(steps).map(milestone)
-        : html`<navi-markdown class="prose" dir="auto" .text=${this.entry.content} .complete=${true}></navi-markdown>`}${
+        : html`<navi-markdown class="prose" dir="auto" .text=${this.entry.content}
+          .complete=${true}></navi-markdown>`}${
           open && current ? html`<navi-step-add></navi-step-add>` : nothing}</div>
     </section>`;
   }
@@ -49,13 +52,16 @@ export class NaviPlan extends NaviElement {
 
 /** @param {{ milestone: string, steps: LiveStep[] }} group */
 function milestone(group) {
-  return html`${group.milestone === '' ? nothing : html`<h3 class="milestone" dir="auto" data-testid="plan-milestone">${group.milestone}</h3>`}
+  return html`${group.milestone === ''
+    ? nothing
+    : html`<h3 class="milestone" dir="auto" data-testid="plan-milestone">${group.milestone}</h3>`}
     <ol class="steps">${repeat(group.steps, (item) => item.number, step)}</ol>`;
 }
 
 /** @param {LiveStep} item */
 function step(item) {
-  return html`<li class="todo-item ${item.status}" data-testid="plan-step" data-status=${item.status} data-number=${item.number} data-held=${String(item.held === true)} value=${item.number}>
+  return html`<li class="todo-item ${item.status}" data-testid="plan-step" data-status=${item.status}
+    data-number=${item.number} data-held=${String(item.held === true)} value=${item.number}>
     ${stepText(item)}${executor(item)}<navi-step-menu .step=${item}></navi-step-menu></li>`;
 }
 
@@ -72,7 +78,8 @@ function executor(item) {
  * @param {string} name
  */
 function chip(kind, icon, name) {
-  return html`<span class="chip" data-testid="plan-executor" data-executor=${kind} title=${t(`plan.executor.${kind}`)}>${icon}<span>${name}</span></span>`;
+  return html`<span class="chip" data-testid="plan-executor" data-executor=${kind}
+    title=${t(`plan.executor.${kind}`)}>${icon}<span>${name}</span></span>`;
 }
 
 customElements.define('navi-plan', NaviPlan);

@@ -7,19 +7,24 @@ import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
-import { isComposing } from './keys.js';
+import { isComposing, isSending } from './keys.js';
 
 /** Messages that wait for the present answer's end, or that Stop held back. They can be changed and taken back. */
 export class NaviQueue extends NaviElement {
   render() {
     const waiting = queue.get();
     if (waiting.length === 0) return nothing;
-    return html`${session.get()?.ending?.kind === 'stopped' ? this.#held() : nothing}<ul class="queue" aria-label=${t('queue.label')}>${repeat(waiting, (item) => item.message_id, (item) => this.#item(item))}</ul>`;
+    return html`${session.get()?.ending?.kind === 'stopped' ? this.#held() : nothing}<ul class="queue"
+      aria-label=${t('queue.label')}>${repeat(waiting, (item) => item.message_id, (item) => this.#item(item))}</ul>`;
   }
 
   #held() {
     return html`<p class="queue-held" role="status" data-testid="queue-held">${t('queue.held')}
-      ${isGuest.get() ? nothing : html`<button type="button" class="button small" data-testid="queue-go-on" ?disabled=${connection.get() !== 'open' || continuing.get()} @click=${continueRun}>${t('queue.go_on')}</button>`}</p>`;
+      ${isGuest.get()
+        ? nothing
+        : html`<button type="button" class="button small" data-testid="queue-go-on"
+          ?disabled=${connection.get() !== 'open' || continuing.get()}
+          @click=${continueRun}>${t('queue.go_on')}</button>`}</p>`;
   }
 
   /** @param {QueuedMessage} item */
@@ -33,21 +38,31 @@ export class NaviQueue extends NaviElement {
         <span class="queued-tag">${t(`queue.mode.${mode}`)}</span>
         ${author === null ? nothing : html`<span class="author" dir="auto">${author}</span>`}
         <span class="queued-text" dir="auto">${item.content}</span>
-        <button type="button" class="icon-button" data-testid="queued-edit" title=${t('queue.edit')} aria-label=${t('queue.edit')}
+        <button type="button" class="icon-button" data-testid="queued-edit" title=${t('queue.edit')}
+          aria-label=${t('queue.edit')}
           @click=${() => this.#edit(item)}>${icons.pencil}</button>
-        <button type="button" class="icon-button" data-testid="queued-withdraw" title=${t('queue.withdraw')} aria-label=${t('queue.withdraw')}
+        <button type="button" class="icon-button" data-testid="queued-withdraw" title=${t('queue.withdraw')}
+          aria-label=${t('queue.withdraw')}
           @click=${() => withdraw(item.message_id)}>${icons.close}</button>`}
     </li>`;
   }
 
-  /** It stays until the service has the words: they may come too late. @param {QueuedMessage} item @param {string} words */
+  /**
+   * It stays until the service has the words: they may come too late.
+   * @param {QueuedMessage} item
+   * @param {string} words
+   */
   #form(item, words) {
     const offline = connection.get() !== 'open';
     return html`<form class="queued-form" @submit=${(/** @type {SubmitEvent} */ event) => this.#save(event, item)}>
-      <textarea name="content" rows="2" aria-label=${t('queue.edit')} data-testid="queued-input" @input=${(/** @type {InputEvent} */ event) => growEdit(item.message_id, /** @type {HTMLTextAreaElement} */ (event.target).value)}
+      <textarea name="content" rows="2" aria-label=${t('queue.edit')} data-testid="queued-input"
+        @input=${(/** @type {InputEvent} */ event) => growEdit(item.message_id,
+          /** @type {HTMLTextAreaElement} */ (event.target).value)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event, item)} .value=${words}></textarea>
-      <button type="submit" class="button small" data-testid="queued-save" ?disabled=${offline}>${t('queue.save')}</button>
-      <button type="button" class="button small plain" @click=${() => setEdit(item.message_id, undefined)}>${t('queue.cancel')}</button>
+      <button type="submit" class="button small" data-testid="queued-save"
+        ?disabled=${offline}>${t('queue.save')}</button>
+      <button type="button" class="button small plain"
+        @click=${() => setEdit(item.message_id, undefined)}>${t('queue.cancel')}</button>
       ${offline ? html`<p class="quiet" role="status" data-testid="queued-offline">${t('queue.offline')}</p>` : nothing}
     </form>`;
   }
@@ -56,7 +71,9 @@ export class NaviQueue extends NaviElement {
   async #edit({ message_id, content }) {
     setEdit(message_id, content);
     await this.updateComplete;
-    /** @type {HTMLElement | null} */ (this.querySelector(`[data-message-id="${CSS.escape(message_id)}"] textarea`))?.focus();
+    /** @type {HTMLElement | null} */ (this.querySelector(
+      `[data-message-id="${CSS.escape(message_id)}"] textarea`,
+    ))?.focus();
   }
 
   /** @param {KeyboardEvent} event @param {QueuedMessage} item */
@@ -65,7 +82,7 @@ export class NaviQueue extends NaviElement {
     if (event.key === 'Escape') {
       event.stopPropagation();
       setEdit(item.message_id, undefined);
-    } else if (event.key === 'Enter' && !event.shiftKey) {
+    } else if (isSending(event)) {
       event.preventDefault();
       if (connection.get() === 'open') /** @type {HTMLTextAreaElement} */ (event.target).form?.requestSubmit();
     }

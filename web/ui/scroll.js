@@ -14,7 +14,10 @@ export class ScrollKeeper {
   #last_top = 0;
   /** @type {HTMLElement | null} */
   #scroller = null;
-  /** What keeps its place once, while what stands around it changes. @type {{ element: Element, top: number } | null} */
+  /**
+   * What keeps its place once, while what stands around it changes.
+   * @type {{ element: Element, top: number } | null}
+   */
   #held = null;
   #away = false;
   #observer = new ResizeObserver(() => this.#grown());

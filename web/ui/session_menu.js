@@ -31,17 +31,21 @@ export class NaviSessionMenu extends NaviElement {
     const { session } = this;
     const id = `session-menu-${session.id}`;
     const label = `${t('session.actions')}: ${session.title || t('sidebar.untitled')}`;
-    return html`<button type="button" class="icon-button session-more" popovertarget=${id} tabindex="-1" data-testid="session-more" aria-haspopup="menu" aria-expanded=${String(this._open)}
+    return html`<button type="button" class="icon-button session-more" popovertarget=${id} tabindex="-1"
+      data-testid="session-more" aria-haspopup="menu" aria-expanded=${String(this._open)}
         title=${t('session.actions')} aria-label=${label}>${icons.more}</button>
-      <div id=${id} popover class="menu" role="menu" aria-label=${label} data-testid="session-menu" @beforetoggle=${(/** @type {ToggleEvent} */ event) => { this._open = event.newState === 'open'; }}
+      <div id=${id} popover class="menu" role="menu" aria-label=${label} data-testid="session-menu"
+        @beforetoggle=${(/** @type {ToggleEvent} */ event) => { this._open = event.newState === 'open'; }}
         @toggle=${(/** @type {ToggleEvent} */ event) => { if (event.newState === 'open') this.#items()[0]?.focus(); }}
-        @contextmenu=${(/** @type {Event} */ event) => event.preventDefault()} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
+        @contextmenu=${(/** @type {Event} */ event) => event.preventDefault()}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
         ${this._open ? actionsOf(session, this.onrename).map((action) => this.#item(action)) : nothing}</div>`;
   }
 
   /** @param {Action} action */
   #item({ id, icon, label, run, danger = false }) {
-    return html`<button type="button" role="menuitem" tabindex="-1" class="menu-item ${danger ? 'danger' : ''}" data-testid="session-action" data-action=${id} @click=${() => {
+    return html`<button type="button" role="menuitem" tabindex="-1" class="menu-item ${danger ? 'danger' : ''}"
+      data-testid="session-action" data-action=${id} @click=${() => {
       this.#close();
       run();
     }}>${icons[icon]}<span>${t(label)}</span></button>`;
@@ -84,14 +88,17 @@ function actionsOf(session, rename) {
   const mine = !isGuest.get() && owns(session);
   /** @type {(Action | false)[]} */
   const all = [
-    mine && !session.archived && { id: 'pin', icon: 'pin', label: session.pinned ? 'session.unpin' : 'session.pin', run: () => togglePin(session) },
+    mine && !session.archived && {
+      id: 'pin', icon: 'pin', label: session.pinned ? 'session.unpin' : 'session.pin', run: () => togglePin(session),
+    },
     mine && { id: 'rename', icon: 'pencil', label: 'session.rename', run: rename },
     mine && { id: 'tags', icon: 'tag', label: 'tags.title', run: () => showTags(session.id) },
     mine && (session.archived
       ? { id: 'unarchive', icon: 'unarchive', label: 'session.unarchive', run: () => bringBack(session) }
       : { id: 'archive', icon: 'archive', label: 'session.archive', run: () => void archive(session) }),
     { id: 'export-md', icon: 'download', label: 'session.export_md', run: () => void exportSession(session.id, 'md') },
-    { id: 'export-json', icon: 'download', label: 'session.export_json', run: () => void exportSession(session.id, 'json') },
+    { id: 'export-json', icon: 'download', label: 'session.export_json',
+      run: () => void exportSession(session.id, 'json') },
     mine && { id: 'delete', icon: 'trash', label: 'session.delete', run: () => void remove(session), danger: true },
   ];
   return all.filter((action) => action !== false);

@@ -3,7 +3,7 @@
 import { showToast } from '../app/actions.js';
 import { status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { checkWords } from '../i18n/said.js';
+import { checkWords } from '../i18n/phrases.js';
 import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
 import { reportText } from '../state/setup.js';
@@ -42,11 +42,18 @@ export class NaviSetupDiagnostics extends NaviElement {
     const { busy } = this._asking;
     return html`<p class="quiet">${withCode(t('setup.diagnostics.hint'))}</p>
       <div class="panel-tools">
-        <button type="button" class="button small" data-testid="diagnostics-again" ?disabled=${busy} @click=${() => this.#look()}>${icons.again}${t(busy ? 'setup.diagnostics.looking' : 'setup.diagnostics.again')}</button>
-        <button type="button" class="button small plain" data-testid="diagnostics-copy" ?disabled=${report === null} @click=${() => void this.#copy()}>${icons.copy}${t('setup.diagnostics.copy')}</button>
+        <button type="button" class="button small" data-testid="diagnostics-again" ?disabled=${busy}
+          @click=${() => this.#look()}>${icons.again}${
+            t(busy ? 'setup.diagnostics.looking' : 'setup.diagnostics.again')}</button>
+        <button type="button" class="button small plain" data-testid="diagnostics-copy"
+          ?disabled=${report === null}
+          @click=${() => void this.#copy()}>${icons.copy}${t('setup.diagnostics.copy')}</button>
       </div>
       ${this._asking.card(() => this.#look())}
-      ${report === null ? nothing : html`<ul class="rows" data-testid="diagnostics" data-level=${report.level}>${report.checks.map(checkRow)}</ul>`}`;
+      ${report === null
+        ? nothing
+        : html`<ul class="rows" data-testid="diagnostics"
+          data-level=${report.level}>${report.checks.map(checkRow)}</ul>`}`;
   }
 
   #look() {
@@ -68,10 +75,14 @@ export class NaviSetupDiagnostics extends NaviElement {
 function checkRow(check) {
   const { icon, look } = LEVELS[check.level];
   const { name, detail, remedy } = checkWords(check);
-  return html`<li class="row" data-testid="check" data-check=${check.name} data-level=${check.level}><span class="row-icon ${look}">${icon}</span>
-    <div class="row-text"><p class="row-title"><span class="off-screen">${t(`setup.level.${check.level}`)}</span> ${name}</p>
+  return html`<li class="row" data-testid="check" data-check=${check.name}
+    data-level=${check.level}><span class="row-icon ${look}">${icon}</span>
+    <div class="row-text"><p class="row-title"><span
+      class="off-screen">${t(`setup.level.${check.level}`)}</span> ${name}</p>
       <p class="row-note">${withCode(detail)}</p>
-      ${remedy === '' ? nothing : html`<p class="row-note"><span class="remedy">${withCode(sentence(remedy))}</span></p>`}</div></li>`;
+      ${remedy === ''
+        ? nothing
+        : html`<p class="row-note"><span class="remedy">${withCode(sentence(remedy))}</span></p>`}</div></li>`;
 }
 
 customElements.define('navi-setup-diagnostics', NaviSetupDiagnostics);

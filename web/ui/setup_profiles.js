@@ -3,7 +3,7 @@
 import { showToast } from '../app/actions.js';
 import { isAdmin, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { inWords } from '../i18n/said.js';
+import { inWords } from '../i18n/phrases.js';
 import { html, nothing, repeat, signal } from '../lit.js';
 import { api } from '../net/api.js';
 import { copied, idIn } from '../state/setup.js';
@@ -39,7 +39,9 @@ export class NaviSetupProfiles extends NaviElement {
     void this._asking.ask(async () => {
       this._profiles = await api.profiles();
       const seen = this._profiles.map(({ id }) => id).filter((id) => this._files.has(id));
-      this._files = new Map(await Promise.all(seen.map(async (id) => /** @type {const} */ ([id, await api.profileFile(id)]))));
+      this._files = new Map(
+        await Promise.all(seen.map(async (id) => /** @type {const} */ ([id, await api.profileFile(id)]))),
+      );
     });
   }
 
@@ -54,30 +56,51 @@ export class NaviSetupProfiles extends NaviElement {
   /** @param {Profile} profile */
   #row({ id, name, description, model, llm_backend, temperature, enabled_tools = [], system_prompt = '' }) {
     const file = this._files.get(id);
-    return html`<li class="row" data-testid="profile" data-profile=${id}><span class="row-icon">${icons.agent}</span><div class="row-text">
+    return html`<li class="row" data-testid="profile"
+      data-profile=${id}><span class="row-icon">${icons.agent}</span><div class="row-text">
         <p class="row-title">${name} <code>${id}</code></p><p class="row-note">${description}</p>
         <details class="sent-tools" @toggle=${() => this.#look(id)}><summary>${t('setup.profiles.look')}</summary>
           <dl class="run-facts">
-            <div><dt>${t('setup.profiles.from')}</dt><dd>${file === undefined ? '…' : file.built_in ? t('setup.origin.default') : html`<span class="hash">${file.file}</span>`}</dd></div>
-            <div><dt>${t('header.model')}</dt><dd>${[llm_backend, model].filter((part) => part != null).join(' · ') || t('setup.models.default')}</dd></div>
+            <div><dt>${t('setup.profiles.from')}</dt><dd>${
+              file === undefined
+                ? '…'
+                : file.built_in ? t('setup.origin.default') : html`<span class="hash">${file.file}</span>`}</dd></div>
+            <div><dt>${t('header.model')}</dt><dd>${
+              [llm_backend, model].filter((part) => part != null).join(' · ') || t('setup.models.default')}</dd></div>
             <div><dt>${t('setup.profiles.temperature')}</dt><dd>${temperature}</dd></div>
-            <div class="whole"><dt>${t('setup.profiles.tools')}</dt><dd>${enabled_tools.join(', ') || t('setup.models.can.no_tools')}</dd></div>
+            <div class="whole"><dt>${t('setup.profiles.tools')}</dt><dd>${
+              enabled_tools.join(', ') || t('setup.models.can.no_tools')}</dd></div>
           </dl>
           <pre class="profile-prompt" tabindex="0" dir="auto">${system_prompt}</pre></details>
-        ${!isAdmin.get() ? nothing : html`<p class="row-actions"><button type="button" class="button small plain" data-testid="profile-edit" aria-label="${t('setup.profiles.edit')}: ${name}" @click=${() => this.#open(id, false)}>${icons.pencil}${t('setup.profiles.edit')}</button>
-          <button type="button" class="button small plain" data-testid="profile-copy" aria-label="${t('setup.profiles.copy')}: ${name}" @click=${() => this.#open(id, true)}>${icons.copy}${t('setup.profiles.copy')}</button></p>`}</div></li>`;
+        ${!isAdmin.get()
+          ? nothing
+          : html`<p class="row-actions"><button type="button" class="button small plain"
+            data-testid="profile-edit" aria-label="${t('setup.profiles.edit')}: ${name}"
+            @click=${() => this.#open(id, false)}>${icons.pencil}${t('setup.profiles.edit')}</button>
+          <button type="button" class="button small plain" data-testid="profile-copy"
+            aria-label="${t('setup.profiles.copy')}: ${name}"
+            @click=${() => this.#open(id, true)}>${icons.copy}${t('setup.profiles.copy')}</button></p>`}</div></li>`;
   }
 
   /** @param {Draft} written */
   #editor({ profile, text, is_copy }) {
     const { file, built_in } = profile;
-    return html`<form class="profile-editor" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(); }}>
-      <p class="quiet">${withCode(is_copy ? t('setup.profiles.copy_hint') : t(built_in ? 'setup.profiles.replace_hint' : 'setup.profiles.edit_hint', { file }))}</p>
-      <textarea data-testid="profile-text" spellcheck="false" autocapitalize="off" aria-label=${t('setup.profiles.text')} .value=${text}
-        @input=${(/** @type {InputEvent} */ event) => draft.set({ profile, is_copy, text: /** @type {HTMLTextAreaElement} */ (event.target).value })}></textarea>
+    return html`<form class="profile-editor"
+      @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(); }}>
+      <p class="quiet">${
+        withCode(is_copy
+          ? t('setup.profiles.copy_hint')
+          : t(built_in ? 'setup.profiles.replace_hint' : 'setup.profiles.edit_hint', { file }))}</p>
+      <textarea data-testid="profile-text" spellcheck="false" autocapitalize="off"
+        aria-label=${t('setup.profiles.text')} .value=${text}
+        @input=${(/** @type {InputEvent} */ event) => draft.set({
+          profile, is_copy, text: /** @type {HTMLTextAreaElement} */ (event.target).value,
+        })}></textarea>
       ${this._asking.card(() => this.#save())}
-      <p class="row-actions"><button class="button small" data-testid="profile-save" ?disabled=${this._asking.busy}>${t('queue.save')}</button>
-        <button type="button" class="button small plain" data-testid="profile-cancel" @click=${() => this.#retry()}>${t('queue.cancel')}</button></p></form>`;
+      <p class="row-actions"><button class="button small" data-testid="profile-save"
+        ?disabled=${this._asking.busy}>${t('queue.save')}</button>
+        <button type="button" class="button small plain" data-testid="profile-cancel"
+          @click=${() => this.#retry()}>${t('queue.cancel')}</button></p></form>`;
   }
 
   /** Back to the list, read anew. */
@@ -107,7 +130,8 @@ export class NaviSetupProfiles extends NaviElement {
       const written = draft.get();
       if (written === null) return;
       const { profile, text, is_copy } = written;
-      await api.writeProfileFile(idIn(is_copy ? text : profile.text), text, is_copy || profile.built_in ? null : profile.text);
+      await api.writeProfileFile(idIn(is_copy ? text : profile.text), text,
+        is_copy || profile.built_in ? null : profile.text);
       showToast(t('setup.profiles.saved'));
       this.#retry();
     });

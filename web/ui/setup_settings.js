@@ -1,21 +1,29 @@
 /** @import { ShownValue, SettingList } from '../state/wire.js' */
 
-import { t } from '../i18n/index.js';
+import { showToast } from '../app/actions.js';
+import { hasText, loadTroubles, t } from '../i18n/index.js';
 import { loadPurposes, withPurpose } from '../i18n/purposes.js';
-import { html, nothing, repeat } from '../lit.js';
+import { phraseText } from '../i18n/phrases.js';
+import { html, live, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
-import { isSet, namesOf, settingsFor } from '../state/setup.js';
+import { isChangeable, isSet, namesOf, settingsFor } from '../state/setup.js';
 import { Asking } from './asking.js';
 import { withCode } from './cards.js';
 import { NaviElement } from './element.js';
+import { sentence } from './format.js';
 import { icons } from './icons.js';
 import { visible } from './visible.js';
 
 const KNOWN_ORIGINS = ['default', 'environment', 'command line'];
+/** What has several lines. */
+const LONG = 'persona.text';
 
-/** Each setting with its value, where that came from, and what it is for. */
+/** Each setting with its value, where that came from, and what it is for; most are changed here. */
 export class NaviSetupSettings extends NaviElement {
-  static properties = { _list: { state: true }, _query: { state: true }, _only_set: { state: true } };
+  static properties = {
+    _list: { state: true }, _query: { state: true }, _only_set: { state: true }, _key: { state: true },
+    _text: { state: true },
+  };
 
   constructor() {
     super();
@@ -23,10 +31,14 @@ export class NaviSetupSettings extends NaviElement {
     this._list = null;
     this._query = '';
     this._only_set = false;
+    /** Which is being changed, and what it is to be. @type {string | null} */
+    this._key = null;
+    this._text = '';
     this._asking = new Asking(this);
   }
 
   firstUpdated() {
+    loadTroubles().catch(() => {});
     this.#load();
   }
 
@@ -38,33 +50,159 @@ export class NaviSetupSettings extends NaviElement {
   render() {
     const list = this._list;
     const found = list === null ? [] : settingsFor(list.settings.map(withPurpose), this._query, this._only_set);
-    return html`${this._asking.card(() => this.#load())}
+    return html`${this._key === null ? this._asking.card(() => this.#load()) : nothing}
       ${list === null ? nothing : html`<p class="quiet">${withCode(t('setup.settings.hint', { file: list.file }))}</p>
+      ${hasText('setup.settings.edit') ? this.#news(list) : nothing}
       <div class="panel-tools">
-        <label class="search">${icons.search}<input type="search" data-testid="settings-filter" placeholder=${t('setup.settings.filter')} aria-label=${t('setup.settings.filter')}
-          .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}></label>
+        <label class="search">${icons.search}<input type="search" data-testid="settings-filter"
+          placeholder=${t('setup.settings.filter')} aria-label=${t('setup.settings.filter')}
+          .value=${this._query}
+          @input=${(/** @type {InputEvent} */ event) => {
+            this._query = /** @type {HTMLInputElement} */ (event.target).value;
+          }}></label>
         <label class="check-label"><input type="checkbox" data-testid="settings-only-set" .checked=${this._only_set}
-          @change=${(/** @type {Event} */ event) => { this._only_set = /** @type {HTMLInputElement} */ (event.target).checked; }}>${t('setup.settings.only_set')}</label>
+          @change=${(/** @type {Event} */ event) => {
+            this._only_set = /** @type {HTMLInputElement} */ (event.target).checked;
+          }}>${t('setup.settings.only_set')}</label>
       </div>
-      ${found.length > 0 ? nothing : html`<p class="quiet panel-empty" role="status" data-testid="settings-empty">${t('setup.settings.nothing')}</p>`}
+      ${found.length > 0
+        ? nothing
+        : html`<p class="quiet panel-empty" role="status"
+          data-testid="settings-empty">${t('setup.settings.nothing')}</p>`}
       ${repeat(found, ({ section }) => section, ({ section, settings }) => html`<h3><code>[${section}]</code></h3>
-        <ul class="rows">${repeat(settings, ({ key }) => key, row)}</ul>`)}`}`;
+        <ul class="rows">${repeat(settings, ({ key }) => key, (setting) => this.#row(setting))}</ul>`)}`}`;
+  }
+
+  /** What waits for the next start, and the way back. @param {SettingList} list */
+  #news({ settings, can_undo, problem }) {
+    const waiting = settings.filter(({ pending }) => pending != null).length;
+    return html`${
+      problem == null
+        ? nothing
+        : html`<p class="row-note warn" role="status"
+          data-testid="settings-problem">${t('setup.settings.problem')}
+            ${withCode(sentence(phraseText(problem, problem.params?.text ?? '')))}</p>`}
+      ${waiting === 0 && !can_undo ? nothing : html`<p class="row-actions">
+        ${waiting === 0
+          ? nothing
+          : html`<span class="tag" role="status"
+            data-testid="settings-waiting">${t('setup.settings.waiting', { n: waiting })}</span>`}
+        ${can_undo
+          ? html`<button type="button" class="button small plain" data-testid="settings-undo"
+            ?disabled=${this._asking.busy} @click=${() => this.#undo()}>${t('setup.settings.undo')}</button>`
+          : nothing}</p>`}`;
+  }
+
+  /** @param {ShownValue} setting */
+  #row(setting) {
+    const { key, variable, description, value, origin, pending } = setting;
+    const known = KNOWN_ORIGINS.includes(origin);
+    return html`<li class="row" data-testid="setting" data-key=${key}
+      data-origin=${known ? origin : 'file'}><div class="row-text">
+      <p class="row-title setting-head"><code>${namesOf(setting).name}</code>${valueOf(setting, value ?? null)}</p>
+      <p class="row-note">${withCode(description)}</p>
+      <p class="row-note"><code>${variable}</code>${
+        value == null
+          ? nothing
+          : html` · <span class=${isSet(setting)
+            ? 'tag'
+            : ''}>${known
+              ? t(`setup.origin.${origin.replace(' ', '_')}`)
+              : t('setup.origin.file', { file: origin })}</span>`}</p>
+      ${!hasText('setup.settings.edit') ? nothing : html`
+        ${pending == null
+          ? nothing
+          : html`<p class="row-note warn"
+            data-testid="setting-pending">${t('setup.settings.pending')}
+              ${valueOf(setting, pending.value ?? null)}</p>`}
+        ${this._key === key ? this.#form(setting) : this.#actions(setting)}`}</div></li>`;
+  }
+
+  /** @param {ShownValue} setting */
+  #actions(setting) {
+    const { key, file_only, in_file } = setting;
+    if (file_only !== undefined) return html`<p class="row-note"
+      data-testid="setting-held">${t(`setup.settings.file_only.${file_only}`)}</p>`;
+    if (!isChangeable(setting)) return html`<p class="row-note"
+      data-testid="setting-held">${t('setup.settings.fixed')}</p>`;
+    const { name } = namesOf(setting);
+    return html`<p class="row-actions"><button type="button" class="button small plain"
+      data-testid="setting-edit" aria-label="${t('setup.settings.edit')}: ${name}"
+      @click=${() => this.#open(setting)}>${icons.pencil}${t('setup.settings.edit')}</button>
+      ${in_file
+        ? html`<button type="button" class="button small plain" data-testid="setting-reset"
+          aria-label="${t('setup.settings.reset')}: ${name}" ?disabled=${this._asking.busy}
+          @click=${() => this.#write(key, null)}>${t('setup.settings.reset')}</button>`
+        : nothing}</p>`;
+  }
+
+  /** @param {ShownValue} setting */
+  #form(setting) {
+    const { key, secret } = setting;
+    const label = t('setup.settings.value', { name: namesOf(setting).name });
+    const write = (/** @type {InputEvent} */ event) => {
+      this._text = /** @type {HTMLInputElement} */ (event.target).value;
+    };
+    return html`<form class="setting-form"
+      @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#write(key, this._text); }}>
+      <div class="field">${key === LONG
+        ? html`<textarea data-testid="setting-value" rows="5" aria-label=${label} .value=${live(this._text)}
+          @input=${write}></textarea>`
+        : html`<input type=${secret ? 'password' : 'text'} data-testid="setting-value" autocomplete="off"
+          autocapitalize="off" spellcheck="false" dir="auto" aria-label=${label} .value=${live(this._text)}
+          @input=${write}>`}
+        <p class="quiet">${t(secret ? 'setup.settings.secret' : 'setup.settings.empty')}</p></div>
+      ${this._asking.card(() => this.#load())}
+      <p class="row-actions"><button class="button small" data-testid="setting-save"
+        ?disabled=${this._asking.busy}>${t('queue.save')}</button>
+        <button type="button" class="button small plain" data-testid="setting-cancel"
+          @click=${() => this.#close()}>${t('queue.cancel')}</button></p></form>`;
+  }
+
+  /** @param {ShownValue} setting */
+  #open({ key, secret, value, pending }) {
+    this._asking.problem = null;
+    this._key = key;
+    this._text = secret ? '' : (pending == null ? value : pending.value) ?? '';
+    void this.updateComplete.then(
+      () => /** @type {HTMLElement | null} */ (this.querySelector('[data-testid="setting-value"]'))?.focus(),
+    );
+  }
+
+  #close() {
+    this._asking.problem = null;
+    this._key = null;
   }
 
   #load() {
     void this._asking.ask(async () => { this._list = await api.settings(); });
   }
+
+  /** @param {string} key @param {string | null} text null for the default */
+  #write(key, text) {
+    void this._asking.ask(async () =>
+      this.#written(await api.changeSettings(this._list?.version ?? '', { [key]: text?.trim() || null }), key));
+  }
+
+  #undo() {
+    void this._asking.ask(async () => this.#written(await api.undoSettings(this._list?.version ?? ''), null));
+  }
+
+  /** @param {SettingList} list @param {string | null} key of what was changed */
+  #written(list, key) {
+    this._list = list;
+    this._key = null;
+    const waits = list.settings.some((setting) => (key === null || setting.key === key) && setting.pending != null);
+    showToast(t(waits ? 'setup.settings.saved' : 'setup.settings.saved_now'));
+  }
 }
 
-/** @param {ShownValue} setting */
-function row(setting) {
-  const { key, variable, description, secret, value, origin } = setting;
-  const known = KNOWN_ORIGINS.includes(origin);
-  return html`<li class="row" data-testid="setting" data-key=${key} data-origin=${known ? origin : 'file'}><div class="row-text">
-    <p class="row-title setting-head"><code>${namesOf(setting).name}</code>
-      ${value === null ? html`<span class="quiet">${t('setup.settings.unset')}</span>` : secret ? html`<span class="quiet">${t('setup.settings.hidden')}</span>` : html`<code class="setting-value">${visible(value)}</code>`}</p>
-    <p class="row-note">${withCode(description)}</p>
-    <p class="row-note"><code>${variable}</code>${value === null ? nothing : html` · <span class=${isSet(setting) ? 'tag' : ''}>${known ? t(`setup.origin.${origin.replace(' ', '_')}`) : t('setup.origin.file', { file: origin })}</span>`}</p></div></li>`;
+/** @param {ShownValue} setting @param {string | null} value */
+function valueOf({ secret }, value) {
+  if (value === null) return html`<span class="quiet">${t('setup.settings.unset')}</span>`;
+  return secret
+    ? html`<span class="quiet">${t('setup.settings.hidden')}</span>`
+    : html`<code class="setting-value">${visible(value)}</code>`;
 }
 
 customElements.define('navi-setup-settings', NaviSetupSettings);

@@ -21,8 +21,11 @@ export class NaviShared extends NaviElement {
     return html`<div class="layout looks"><main class="main" data-testid="shared">
       <header class="page-head"><div class="head-text">
         <h1 data-testid="session-title" dir="auto">${ownTitle.get() || t('sidebar.untitled')}</h1>
-        <div class="head-line"><span class="head-mark" data-testid="looks-badge">${icons.people}${t('share.looks')}</span>
-          ${until === null ? nothing : html`<span class="quiet">${t('share.until', { at: formatTime(until) })}</span>`}</div></div>
+        <div class="head-line"><span class="head-mark"
+          data-testid="looks-badge">${icons.people}${t('share.looks')}</span>
+          ${until === null
+            ? nothing
+            : html`<span class="quiet">${t('share.until', { at: formatTime(until) })}</span>`}</div></div>
         ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}</header>
       <navi-conversation class="body"></navi-conversation>
     </main></div>`;

@@ -17,7 +17,10 @@ import { mark } from './icons.js';
 import './passkey_sign_in.js';
 
 export class NaviSignIn extends NaviElement {
-  static properties = { _ways: { state: true }, _name: { state: true }, _secret: { state: true }, _by_code: { state: true }, _shown: { state: true }, _arriving: { state: true } };
+  static properties = {
+    _ways: { state: true }, _name: { state: true }, _secret: { state: true }, _by_code: { state: true },
+    _shown: { state: true }, _arriving: { state: true },
+  };
 
   constructor() {
     super();
@@ -41,36 +44,61 @@ export class NaviSignIn extends NaviElement {
 
   render() {
     // Who comes back sees nothing that they could fill in, until it is known what came of it.
-    if (this._ways === null || this._arriving) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
+    if (this._ways === null || this._arriving) return html`<main class="signin starting" aria-busy="true"
+      data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
     return this._ways.accounts ? this.#form(this._ways) : link();
   }
 
   /** @param {WaysIn} ways */
   #form({ passkeys_at, provider, proxy }) {
-    const words = { unauthorized: t(this._by_code ? 'signin.wrong_code' : 'signin.wrong'), rate_limited: t('signin.too_many') };
+    const words = {
+      unauthorized: t(this._by_code ? 'signin.wrong_code' : 'signin.wrong'), rate_limited: t('signin.too_many'),
+    };
     const { busy } = this._asking;
     return html`<main class="signin" data-testid="sign-in" data-by=${this._by_code ? 'code' : 'password'}>
       <span class="welcome-mark">${mark}</span>
       <h1>${t('signin.open')}</h1>
       ${provider == null && proxy == null && this._elsewhere.problem === null ? nothing : html`<div class="person-form">
         ${fault(faultText(this._elsewhere.problem, { rate_limited: t('signin.too_many') }))}
-        ${proxy == null ? nothing : html`<button type="button" class="button" data-testid="signin-proxy" ?disabled=${busy || this._elsewhere.busy} @click=${() => this.#byProxy()}>${t('signin.proxy', { name: proxy })}</button>`}
-        ${provider == null ? nothing : html`<button type="button" class="button" data-testid="signin-provider" ?disabled=${busy || this._elsewhere.busy} @click=${() => this.#byProvider()}>${t('signin.provider', { name: provider })}</button>`}
+        ${proxy == null
+          ? nothing
+          : html`<button type="button" class="button" data-testid="signin-proxy"
+            ?disabled=${busy || this._elsewhere.busy}
+            @click=${() => this.#byProxy()}>${t('signin.proxy', { name: proxy })}</button>`}
+        ${provider == null
+          ? nothing
+          : html`<button type="button" class="button" data-testid="signin-provider"
+            ?disabled=${busy || this._elsewhere.busy}
+            @click=${() => this.#byProvider()}>${t('signin.provider', { name: provider })}</button>`}
         ${provider == null && proxy == null ? nothing : html`<p class="quiet">${t('signin.or')}</p>`}
       </div>`}
-      <form class="person-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#enter(); }}>
-        ${field({ id: 'signin-name', label: t('signin.name'), value: this._name, autocomplete: 'username', max: NAME_CHARS, oninput: (value) => { this._name = value; } })}
+      <form class="person-form"
+        @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#enter(); }}>
+        ${field({
+          id: 'signin-name', label: t('signin.name'), value: this._name, autocomplete: 'username',
+          max: NAME_CHARS, oninput: (value) => { this._name = value; },
+        })}
         ${this._by_code
-          ? field({ id: 'signin-code', label: t('signin.code'), value: this._secret, oninput: (value) => { this._secret = value; } })
-          : html`${field({ id: 'signin-password', label: t('signin.password'), type: this._shown ? 'text' : 'password', value: this._secret, autocomplete: 'current-password', oninput: (value) => { this._secret = value; } })}
+          ? field({
+            id: 'signin-code', label: t('signin.code'), value: this._secret,
+            oninput: (value) => { this._secret = value; },
+          })
+          : html`${
+            field({ id: 'signin-password', label: t('signin.password'), type: this._shown ? 'text' : 'password',
+              value: this._secret, autocomplete: 'current-password', oninput: (value) => { this._secret = value; } })}
             ${showSwitch(this._shown, (shown) => { this._shown = shown; })}`}
         ${fault(faultText(this._asking.problem, words))}
-        <button class="button" data-testid="signin-submit" ?disabled=${this._asking.busy || this._name.trim() === '' || this._secret === ''}>${t('signin.open')}</button>
-        <button type="button" class="link-button" data-testid="signin-other" @click=${() => void this.#change()}>${t(this._by_code ? 'signin.use_password' : 'signin.use_code')}</button>
+        <button class="button" data-testid="signin-submit"
+          ?disabled=${this._asking.busy || this._name.trim() === '' || this._secret === ''}>${t('signin.open')}</button>
+        <button type="button" class="link-button" data-testid="signin-other"
+          @click=${() => void this.#change()}>${t(this._by_code ? 'signin.use_password' : 'signin.use_code')}</button>
       </form>
       <navi-passkey-sign-in .at=${passkeys_at}></navi-passkey-sign-in>
       <p class="quiet">${t('signin.forgotten')}</p>
-      ${signedOut.get() ? nothing : html`<button type="button" class="link-button" data-testid="signin-leave" @click=${() => returned.set(null)}>${t('invitation.leave')}</button>`}
+      ${signedOut.get()
+        ? nothing
+        : html`<button type="button" class="link-button" data-testid="signin-leave"
+          @click=${() => returned.set(null)}>${t('invitation.leave')}</button>`}
     </main>`;
   }
 
@@ -119,7 +147,9 @@ export class NaviSignIn extends NaviElement {
   async #enter() {
     await this._asking.ask(async () => {
       const name = this._name.trim();
-      const { key } = await people.signIn(this._by_code ? { name, recovery_code: this._secret.trim() } : { name, password: this._secret });
+      const { key } = await people.signIn(this._by_code
+        ? { name, recovery_code: this._secret.trim() }
+        : { name, password: this._secret });
       if (await comeIn(key)) await lookAround();
       returned.set(null);
     });

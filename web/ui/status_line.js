@@ -1,7 +1,7 @@
 /** @import { SessionState, Waiting } from '../state/types.js' */
 
 import { t } from '../i18n/index.js';
-import { said } from '../i18n/said.js';
+import { phraseText } from '../i18n/phrases.js';
 import { html, nothing } from '../lit.js';
 import { isOpen } from '../state/approvals.js';
 import { readSoFar } from '../state/pace.js';
@@ -37,19 +37,27 @@ export class NaviStatusLine extends NaviElement {
     const waited = this._clock.now - this._since;
     return html`<p class="status-line" data-testid="status-line" data-reason=${waiting?.reason ?? 'starting'}>
       <span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>
-      <span>${waiting === null || waiting.detail === '' ? text : waiting.reason === 'lane' ? sentence(said(waiting.phrase, waiting.detail)) : html`${text}${detail(waiting)}`}</span>
-      ${waited > COUNT_FROM_MS ? html`<span class="status-time">${formatDuration(Math.floor(waited / 1000) * 1000)}</span>` : nothing}
+      <span>${waiting === null || waiting.detail === ''
+        ? text
+        : waiting.reason === 'lane'
+          ? sentence(phraseText(waiting.phrase, waiting.detail))
+          : html`${text}${detail(waiting)}`}</span>
+      ${waited > COUNT_FROM_MS
+        ? html`<span class="status-time">${formatDuration(Math.floor(waited / 1000) * 1000)}</span>`
+        : nothing}
     </p>`;
   }
 }
 
 /** What it is about; of a prompt that is read, how much of it was. @param {Waiting} waiting */
 function detail(waiting) {
-  const words = said(waiting.phrase, waiting.detail);
+  const words = phraseText(waiting.phrase, waiting.detail);
   const so_far = readSoFar(waiting);
   if (so_far === null) return html`<span class="status-detail"> · ${words}</span>`;
   const { read, total } = so_far;
-  return html`<span class="status-detail" title=${words}> · ${formatPercent(read / total)} <progress max=${total} value=${read} aria-label=${words}></progress></span>`;
+  return html`<span class="status-detail"
+    title=${words}> · ${formatPercent(read / total)} <progress max=${total} value=${read}
+    aria-label=${words}></progress></span>`;
 }
 
 customElements.define('navi-status-line', NaviStatusLine);
@@ -65,5 +73,6 @@ export function isQuiet(state) {
   if (state.waiting !== null) return true;
   const last = state.entries[state.entries.length - 1];
   if (last === undefined || last.kind !== 'assistant') return true;
-  return !last.thinking_open && !(last.open && last.content !== '') && !last.calls.some((call) => call.state === 'running');
+  return !last.thinking_open && !(last.open && last.content !== '')
+    && !last.calls.some((call) => call.state === 'running');
 }

@@ -18,14 +18,24 @@ const MAX_CHARS = 500;
 const BACK = { skip: 'restore', restore: 'skip', hold: 'release', release: 'hold' };
 let elements = 0;
 
-/** A step's mark and its words, with what came of it and what its user did about it. @param {Omit<LiveStep, 'executor'>} step */
+/**
+ * A step's mark and its words, with what came of it and what its user did about it.
+ * @param {Omit<LiveStep, 'executor'>} step
+ */
 export function stepText({ status, text, note, held, edited }) {
   const state = t(`todo.state.${status}`);
   const mark = markOf({ status, held, edited });
   return html`<span class="todo-mark" role="img" aria-label=${state} title=${state}>${
-      status === 'done' ? icons.check : status === 'failed' ? icons.cross : held === true ? icons.pause : nothing}</span>
-    <span class="todo-text"><span class="todo-words" dir="auto">${text}</span>${note === undefined ? nothing : html`<span class="todo-note" dir="auto">${note}</span>`}${
-      mark === null ? nothing : html`<span class="todo-note by-you" data-testid="step-by-you">${t(`plan.by_you.${mark}`)}</span>`}</span>`;
+      status === 'done'
+        ? icons.check
+        : status === 'failed' ? icons.cross : held === true ? icons.pause : nothing}</span>
+    <span class="todo-text"><span class="todo-words"
+      dir="auto">${text}</span>${note === undefined
+        ? nothing
+        : html`<span class="todo-note" dir="auto">${note}</span>`}${
+      mark === null
+        ? nothing
+        : html`<span class="todo-note by-you" data-testid="step-by-you">${t(`plan.by_you.${mark}`)}</span>`}</span>`;
 }
 
 /** A field of one line: Enter sends it, Escape puts it away. */
@@ -47,10 +57,14 @@ class StepForm extends NaviElement {
       event.preventDefault();
       if (!blocked) void this.#send();
     }}>
-      <input data-testid=${`${name}-input`} dir="auto" maxlength=${MAX_CHARS} autocomplete="off" aria-label=${label} placeholder=${label} .value=${this._words ?? ''}
-        @input=${(/** @type {InputEvent} */ event) => { this._words = /** @type {HTMLInputElement} */ (event.target).value; }}
+      <input data-testid=${`${name}-input`} dir="auto" maxlength=${MAX_CHARS} autocomplete="off"
+        aria-label=${label} placeholder=${label} .value=${this._words ?? ''}
+        @input=${(/** @type {InputEvent} */ event) => {
+          this._words = /** @type {HTMLInputElement} */ (event.target).value;
+        }}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
-      <button type="submit" class="button small" data-testid=${`${name}-save`} ?disabled=${blocked}>${t('queue.save')}</button>
+      <button type="submit" class="button small" data-testid=${`${name}-save`}
+        ?disabled=${blocked}>${t('queue.save')}</button>
       <button type="button" class="button small plain" @click=${() => void this.close()}>${t('queue.cancel')}</button>
     </form>`;
   }
@@ -139,9 +153,11 @@ export class NaviStepMenu extends StepForm {
     const actions = actionsOf(step);
     if (actions.length === 0 && this._words === null) return nothing;
     const label = `${t('plan.edit')}: ${step.text}`;
-    return html`<button type="button" class="icon-button step-more" data-testid="step-more" aria-expanded=${String(this._open)} aria-controls=${this.base} title=${t('plan.edit')} aria-label=${label}
+    return html`<button type="button" class="icon-button step-more" data-testid="step-more"
+      aria-expanded=${String(this._open)} aria-controls=${this.base} title=${t('plan.edit')} aria-label=${label}
         @click=${() => this.#toggle()}>${icons.more}</button>
-      <div id=${this.base} class="step-actions" role="group" aria-label=${label} ?hidden=${!this._open} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#leave(event)}>${!this._open ? nothing
+      <div id=${this.base} class="step-actions" role="group" aria-label=${label} ?hidden=${!this._open}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#leave(event)}>${!this._open ? nothing
         : this._words !== null ? this.form(t('plan.words'), 'step')
           : repeat(actions, (action) => action, (action) => this.#action(action))}</div>`;
   }
@@ -156,7 +172,8 @@ export class NaviStepMenu extends StepForm {
     const { step } = this;
     const edit = action === 'rewrite' ? null : editOf(step.number, action, todo.get());
     const label = t(`plan.${action === 'restore' && step.status === 'failed' ? 'again' : action}`);
-    return html`<button type="button" class="button small plain" data-testid=${`step-${action}`} aria-label=${`${label}: ${step.text}`} ?disabled=${connection.get() !== 'open' || edit === undefined}
+    return html`<button type="button" class="button small plain" data-testid=${`step-${action}`}
+      aria-label=${`${label}: ${step.text}`} ?disabled=${connection.get() !== 'open' || edit === undefined}
       @click=${() => this.#press(action, edit)}>${label}</button>`;
   }
 
@@ -232,7 +249,9 @@ export class NaviStepMenu extends StepForm {
 export class NaviStepAdd extends StepForm {
   render() {
     return this._words !== null ? this.form(t('plan.words'), 'step-add')
-      : html`<button type="button" class="button small plain step-add" data-testid="step-add" ?disabled=${connection.get() !== 'open'} @click=${() => void this.write('')}>${icons.plus}${t('plan.add')}</button>`;
+      : html`<button type="button" class="button small plain step-add" data-testid="step-add"
+        ?disabled=${connection.get() !== 'open'}
+        @click=${() => void this.write('')}>${icons.plus}${t('plan.add')}</button>`;
   }
 
   /** @returns {HTMLElement | null} */

@@ -17,7 +17,8 @@ export class TabStop {
   constructor(list, leave) {
     this.list = list;
     this.leave = leave;
-    new MutationObserver((changes) => this.#settle(changes)).observe(list, { childList: true, subtree: true, attributeFilter: ['aria-current'] });
+    new MutationObserver((changes) => this.#settle(changes)).observe(list,
+      { childList: true, subtree: true, attributeFilter: ['aria-current'] });
     list.addEventListener('toggle', () => this.#settle(), true);
     list.addEventListener('focusin', ({ target }) => this.#stand(/** @type {Element} */ (target)));
     list.addEventListener('focusout', ({ relatedTarget }) => { if (relatedTarget !== null) this.#held = null; });
@@ -26,7 +27,9 @@ export class TabStop {
 
   /** Those that are not folded away. */
   links() {
-    return /** @type {HTMLAnchorElement[]} */ ([...this.list.querySelectorAll(LINKS)]).filter((link) => link.closest('details:not([open])') === null);
+    return /** @type {HTMLAnchorElement[]} */ ([...this.list.querySelectorAll(LINKS)]).filter(
+      (link) => link.closest('details:not([open])') === null,
+    );
   }
 
   /** @param {Element} target */
@@ -41,11 +44,13 @@ export class TabStop {
   /** @param {MutationRecord[]} [changes] */
   #settle(changes = []) {
     const links = this.links();
-    const stop = links.find((link) => address(link) === this.#at) ?? links.find((link) => link.ariaCurrent === 'page') ?? links[0];
+    const stop = links.find((link) => address(link) === this.#at)
+      ?? links.find((link) => link.ariaCurrent === 'page') ?? links[0];
     for (const link of links) link.tabIndex = link === stop ? 0 : -1;
     const gone = changes.some(({ removedNodes }) => [...removedNodes].some((node) => node.contains(this.#held)));
     // In place of a row that is renamed stands a form.
-    if (gone && document.activeElement === document.body && this.list.querySelector('form') === null) this.#handOn(links);
+    if (gone && document.activeElement === document.body
+      && this.list.querySelector('form') === null) this.#handOn(links);
     this.#rows = links.map(address);
   }
 

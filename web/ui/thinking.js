@@ -35,7 +35,9 @@ export class NaviThinking extends NaviElement {
     const open = this.#open;
     const label = thinking_open
       ? t('thinking.now')
-      : thinking_ms === null || thinking_ms < 100 ? t('thinking.done') : t('thinking.done_in', { time: formatDuration(thinking_ms) });
+      : thinking_ms === null || thinking_ms < 100
+        ? t('thinking.done')
+        : t('thinking.done_in', { time: formatDuration(thinking_ms) });
     const body = `thinking-${id}`;
     return html`<div class="thinking ${thinking_open ? 'live' : ''}" data-testid="thinking" data-open=${String(open)}>
       <button type="button" class="fold" aria-expanded=${String(open)} aria-controls=${body}
@@ -43,7 +45,9 @@ export class NaviThinking extends NaviElement {
         ${icons.thought}<span class="fold-label">${label}</span><span class="turn">${icons.chevron}</span>
       </button>
       <div id=${body} class="thinking-body" ?hidden=${!open} tabindex="0"
-        @scroll=${(/** @type {Event} */ event) => { this._pinned = isAtEnd(/** @type {HTMLElement} */ (event.target)); }}>${open ? thinking : nothing}</div>
+        @scroll=${(/** @type {Event} */ event) => {
+          this._pinned = isAtEnd(/** @type {HTMLElement} */ (event.target));
+        }}>${open ? thinking : nothing}</div>
     </div>`;
   }
 }

@@ -21,8 +21,10 @@ export class NaviTodo extends NaviElement {
     const items = todo.get();
     if (items.length === 0 || planAtHand.get()) return nothing;
     const done = items.filter(isOver).length;
-    const current = items.find((item) => item.status === 'in_progress') ?? items.find((item) => item.status === 'pending' && item.held !== true);
-    return html`<section class="todo ${isRunning.get() ? 'running' : ''}" data-testid="todo" aria-label=${t('todo.label')}>
+    const current = items.find((item) => item.status === 'in_progress')
+      ?? items.find((item) => item.status === 'pending' && item.held !== true);
+    return html`<section class="todo ${isRunning.get() ? 'running' : ''}" data-testid="todo"
+      aria-label=${t('todo.label')}>
       <button type="button" class="fold todo-head" aria-expanded=${String(this._open)} aria-controls="todo-list"
         @click=${() => { this._open = !this._open; }}>
         ${icons.steps}
@@ -31,7 +33,10 @@ export class NaviTodo extends NaviElement {
         <span class="todo-current">${current?.text ?? nothing}</span>
         <span class="turn">${icons.chevron}</span>
       </button>
-      <div id="todo-list" class="todo-body" ?hidden=${!this._open}>${!this._open ? nothing : html`<ol>${repeat(items, ({ id }) => id, todoItem)}</ol><navi-step-add></navi-step-add>`}</div>
+      <div id="todo-list" class="todo-body"
+        ?hidden=${!this._open}>${!this._open
+          ? nothing
+          : html`<ol>${repeat(items, ({ id }) => id, todoItem)}</ol><navi-step-add></navi-step-add>`}</div>
     </section>`;
   }
 }
@@ -39,7 +44,8 @@ export class NaviTodo extends NaviElement {
 /** @param {TodoItem} item */
 function todoItem({ id, ...item }) {
   const step = /** @type {const} */ ({ ...item, number: id, executor: 'self' });
-  return html`<li class="todo-item ${item.status}" data-testid="todo-item" data-status=${item.status} data-held=${String(item.held === true)}>
+  return html`<li class="todo-item ${item.status}" data-testid="todo-item" data-status=${item.status}
+    data-held=${String(item.held === true)}>
     ${stepText(step)}<navi-step-menu .step=${step}></navi-step-menu></li>`;
 }
 

@@ -15,7 +15,7 @@ import { NaviElement } from './element.js';
 import { fileImages } from './files_row.js';
 import { brief, formatDuration } from './format.js';
 import { icons, toolIcon } from './icons.js';
-import { unknownPlace } from './unknown.js';
+import { unknownPlace } from './unknown_calls.js';
 import { deed } from './work.js';
 import './approval.js';
 import './change.js';
@@ -43,26 +43,35 @@ export class NaviToolCard extends NaviElement {
     const body = `call-${call.id}`;
     const approval = approvalOf(approvals.get(), call.id);
     const shown = shownState(call, approval);
-    const open = this._chosen ?? ((call.state === 'running' && call.output !== '') || shown === 'failed' || shown === 'outcome_unknown');
+    const open = this._chosen ?? ((call.state === 'running' && call.output !== '') || shown === 'failed'
+      || shown === 'outcome_unknown');
     const ended = shown === 'exited' ? endedText(call) : shown === 'denied' ? t('tool.state.denied') : '';
     const state = ended || t(`tool.state.${shown}`);
     const change = changeOf(call.id);
-    return html`<section role="group" class="tool-card" data-testid="tool-card" data-call-id=${call.id} data-state=${shown}
+    return html`<section role="group" class="tool-card" data-testid="tool-card" data-call-id=${call.id}
+      data-state=${shown}
       data-tool=${call.name} aria-label="${call.name}: ${state}">
       <button type="button" class="tool-head" aria-expanded=${String(open)} aria-controls=${body}
         @click=${() => { this._chosen = !open; }}>
         <span class="tool-icon">${toolIcon(call.name)}</span>
-        <span class="tool-what" dir="auto" title=${brief(call.args)}>${deed(call, shown === 'success' || shown === 'exited')}</span>
+        <span class="tool-what" dir="auto"
+          title=${brief(call.args)}>${deed(call, shown === 'success' || shown === 'exited')}</span>
         <span class="tool-end">
-          ${call.duration_ms === null || shown === 'denied' ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
-          ${ended === '' ? nothing : html`<span class="tool-time" data-testid="tool-ended" aria-hidden="true">${ended}</span>`}
+          ${call.duration_ms === null || shown === 'denied'
+            ? nothing
+            : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
+          ${ended === ''
+            ? nothing
+            : html`<span class="tool-time" data-testid="tool-ended" aria-hidden="true">${ended}</span>`}
           ${callState(shown, state)}
           <span class="turn">${icons.chevron}</span>
         </span>
       </button>
       ${approval === null ? nothing : this.#approval(approval)}
       ${unknownPlace(call)}
-      ${change === null ? nothing : html`<navi-change .change=${change} .rows=${diffOf(call)?.rows ?? null}></navi-change>`}
+      ${change === null
+        ? nothing
+        : html`<navi-change .change=${change} .rows=${diffOf(call)?.rows ?? null}></navi-change>`}
       ${call.files.length === 0 ? nothing : fileImages(openId.get() ?? '', call.files)}
       <div id=${body} class="tool-body" ?hidden=${!open}>${open ? this.#body(call) : nothing}</div>
     </section>`;
@@ -70,7 +79,9 @@ export class NaviToolCard extends NaviElement {
 
   /** The question stands above the field where one writes, its answer here. @param {Approval} approval */
   #approval(approval) {
-    if (isOpen(approval)) return sharedLink.get() !== null ? nothing : html`<p class="approval-outcome">${icons.shield}<span>${t('approval.below')}</span></p>`;
+    if (isOpen(approval)) return sharedLink.get() !== null
+      ? nothing
+      : html`<p class="approval-outcome">${icons.shield}<span>${t('approval.below')}</span></p>`;
     return html`<navi-approval .approval=${approval}></navi-approval>`;
   }
 
@@ -78,7 +89,10 @@ export class NaviToolCard extends NaviElement {
   #body(call) {
     return html`
       ${argumentList(call)}
-      ${call.result === null && call.output !== '' ? html`<navi-output .text=${call.output} .from=${call.output_from} ?running=${call.state === 'running'}></navi-output>` : nothing}
+      ${call.result === null && call.output !== ''
+        ? html`<navi-output .text=${call.output} .from=${call.output_from}
+          ?running=${call.state === 'running'}></navi-output>`
+        : nothing}
       ${call.result === null ? nothing : this.#result(call, call.result)}`;
   }
 
@@ -87,8 +101,10 @@ export class NaviToolCard extends NaviElement {
     const diff = diffOf(call);
     const label = call.outside ? 'tool.result.outside' : 'tool.result';
     if (diff === null) return this.#text(label, pretty(plain(result)));
-    return html`<div class="tool-part"><div class="tool-label"><span>${t(label)}</span>${copyButton(() => result, 'message.copy')}</div>
-      ${diff.before === '' ? nothing : html`<p class="diff-around">${diff.before}</p>`}<navi-diff .rows=${diff.rows}></navi-diff>
+    return html`<div class="tool-part"><div
+      class="tool-label"><span>${t(label)}</span>${copyButton(() => result, 'message.copy')}</div>
+      ${diff.before === '' ? nothing : html`<p class="diff-around">${diff.before}</p>`}<navi-diff
+        .rows=${diff.rows}></navi-diff>
       ${diff.after === '' ? nothing : html`<p class="diff-around">${diff.after}</p>`}</div>`;
   }
 
@@ -109,7 +125,10 @@ export class NaviToolCard extends NaviElement {
   }
 }
 
-/** Calls do not change, but as whole new objects: what was found in one is found once. @type {WeakMap<Call, ReturnType<typeof findDiff>>} */
+/**
+ * Calls do not change, but as whole new objects: what was found in one is found once.
+ * @type {WeakMap<Call, ReturnType<typeof findDiff>>}
+ */
 const diffs = new WeakMap();
 
 /** The difference that a call gave back. @param {Call} call */
@@ -132,7 +151,8 @@ function endedText(call) {
 
 /** @param {Shown} state @param {string} [text] */
 export function callState(state, text = t(`tool.state.${state}`)) {
-  return html`<span class="tool-state" title=${text}>${stateIcon(state)}<span class="tool-state-text">${text}</span></span>`;
+  return html`<span class="tool-state"
+    title=${text}>${stateIcon(state)}<span class="tool-state-text">${text}</span></span>`;
 }
 
 /** @param {Shown} state */
@@ -152,7 +172,8 @@ function argumentList({ name, args }) {
   const entries = args !== null && typeof args === 'object' && !Array.isArray(args)
     ? Object.entries(args).sort(([, a], [, b]) => Number(isText(a)) - Number(isText(b)))
     : [['', args]];
-  return html`<div class="tool-part"><div class="tool-label"><span>${t('tool.arguments')}</span><code>${name}</code></div>
+  return html`<div class="tool-part"><div
+    class="tool-label"><span>${t('tool.arguments')}</span><code>${name}</code></div>
     <dl class="arguments">${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${
       typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</dd></div>`)}</dl></div>`;
 }

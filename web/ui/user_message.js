@@ -13,7 +13,7 @@ import { fileRow } from './files_row.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { imageRow } from './image.js';
-import { isComposing, isKeyboardFree } from './keys.js';
+import { isComposing, isKeyboardFree, isSending } from './keys.js';
 
 /** What a person said. It can be said in other words: the conversation goes on from there anew. */
 export class NaviUserMessage extends NaviElement {
@@ -42,14 +42,21 @@ export class NaviUserMessage extends NaviElement {
     const running = isRunning.get();
     const words = edits.get().get(entry.id);
     const author = writtenBy(entry);
-    return html`<article class="message user" data-testid="message" data-role="user" data-message-id=${entry.id} data-steered=${String(entry.steered)}
+    return html`<article class="message user" data-testid="message" data-role="user" data-message-id=${entry.id}
+      data-steered=${String(entry.steered)}
       tabindex="-1" aria-label=${author ?? t('conversation.you')}>
       ${author === null ? nothing : html`<p class="author" dir="auto" data-testid="author">${author}</p>`}
       ${entry.images.length === 0 ? nothing : imageRow(entry.images, (n) => t('conversation.image', { n }))}
       ${entry.files.length === 0 ? nothing : fileRow(openId.get() ?? '', entry.files)}
       ${words !== undefined ? this.#form(running, words) : html`<div class="bubble" dir="auto">${entry.content}</div>`}
-      ${words !== undefined ? nothing : html`<div class="message-foot"><span class="message-actions"><time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>${
-          running || isGuest.get() ? nothing : html`<button type="button" class="icon-button" data-testid="edit-message" title=${t('message.edit')} aria-label=${t('message.edit')}
+      ${words !== undefined
+        ? nothing
+        : html`<div class="message-foot"><span
+          class="message-actions"><time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>${
+          running || isGuest.get()
+            ? nothing
+            : html`<button type="button" class="icon-button" data-testid="edit-message"
+              title=${t('message.edit')} aria-label=${t('message.edit')}
             @click=${() => beginEdit(entry.id, entry.content)}>${icons.pencil}</button>`}${
           copyButton(() => entry.content, 'message.copy')}</span>
         ${entry.steered ? html`<span class="tag" data-testid="steered-tag">${t('message.steered')}</span>` : nothing}
@@ -64,11 +71,14 @@ export class NaviUserMessage extends NaviElement {
       void this.#send();
     }}>
       <textarea data-testid="edit-input" dir="auto" rows="2" aria-label=${t('message.edit')} .value=${words}
-        @input=${(/** @type {InputEvent} */ event) => growEdit(this.entry.id, /** @type {HTMLTextAreaElement} */ (event.target).value)}
+        @input=${(/** @type {InputEvent} */ event) => growEdit(this.entry.id,
+          /** @type {HTMLTextAreaElement} */ (event.target).value)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></textarea>
       <div class="edit-actions"><span class="quiet">${t('message.edit_hint')}</span>
-        <button type="button" class="button small plain" data-testid="edit-cancel" @click=${() => void this.#close()}>${t('queue.cancel')}</button>
-        <button type="submit" class="button small" data-testid="edit-send" ?disabled=${running || this._sending}>${t('composer.send')}</button></div>
+        <button type="button" class="button small plain" data-testid="edit-cancel"
+          @click=${() => void this.#close()}>${t('queue.cancel')}</button>
+        <button type="submit" class="button small" data-testid="edit-send"
+          ?disabled=${running || this._sending}>${t('composer.send')}</button></div>
     </form>`;
   }
 
@@ -90,7 +100,7 @@ export class NaviUserMessage extends NaviElement {
     if (event.key === 'Escape') {
       event.preventDefault();
       void this.#close();
-    } else if (event.key === 'Enter' && !event.shiftKey) {
+    } else if (isSending(event)) {
       event.preventDefault();
       void this.#send();
     }

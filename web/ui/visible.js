@@ -6,7 +6,9 @@ import { seen } from '../state/invisible.js';
 
 /** @param {string} text */
 export function visible(text) {
-  return seen(text).map((piece) => (piece.unseen ? html`<span class="unseen" title=${t('approval.unseen')}>${piece.text}</span>` : piece.text));
+  return seen(text).map((piece) => (piece.unseen
+    ? html`<span class="unseen" title=${t('approval.unseen')}>${piece.text}</span>`
+    : piece.text));
 }
 
 /** The same, with `backquoted` words as code. @param {string} text */

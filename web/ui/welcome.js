@@ -1,8 +1,11 @@
 import { loadPanels } from '../app/actions.js';
 import { choice } from '../app/choice.js';
 import { canDictate, isAgreed } from '../app/dictation.js';
+import { setDraft } from '../app/drafts.js';
 import { showsFirstSteps } from '../app/first_steps.js';
-import { chosenProfile, createError, creating, isGuest, NEW, profiles, status } from '../app/signals.js';
+import {
+  chosenProfile, createError, creating, focusWanted, isGuest, NEW, openId, profiles, status,
+} from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { hostOf, staysHere } from '../state/service.js';
@@ -35,7 +38,12 @@ export class NaviWelcome extends NaviElement {
     return html`<div class="scroll"><div class="column welcome" data-testid="welcome">
       <span class="welcome-mark">${mark}</span>
       <h2>${t('welcome.title')}</h2>
-      <p class="welcome-text">${t('welcome.text')} <span data-testid="welcome-where">${host !== null ? t('welcome.hosted', { host }) : staysHere(status.get(), model) ? t(canDictate() && isAgreed.get() ? 'welcome.dictated' : 'welcome.local') : nothing}</span></p>
+      <p class="welcome-text">${t('welcome.text')}
+        <span data-testid="welcome-where">${host !== null
+          ? t('welcome.hosted', { host })
+          : staysHere(status.get(), model)
+            ? t(canDictate() && isAgreed.get() ? 'welcome.dictated' : 'welcome.local')
+            : nothing}</span></p>
       ${showsFirstSteps() && !this._without ? html`<navi-first-steps></navi-first-steps>` : this.#choices()}
       ${error === null ? nothing : errorCard(error)}
     </div></div>`;
@@ -46,19 +54,25 @@ export class NaviWelcome extends NaviElement {
     const list = profiles.get();
     const { profile_id: chosen } = choice();
     return html`${list.length < 2 ? nothing : html`<fieldset class="profiles"><legend>${t('welcome.profile')}</legend>
-        ${list.map((profile) => html`<label class="profile"><input type="radio" name="profile" class="cover" data-testid="profile-choice" value=${profile.id}
+        ${list.map((profile) => html`<label
+          class="profile"><input type="radio" name="profile" class="cover" data-testid="profile-choice"
+          value=${profile.id}
           .checked=${profile.id === chosen} @change=${() => chosenProfile.set(profile.id)}>
-          <span class="profile-name">${profile.name}</span><span class="profile-text">${profile.description}</span></label>`)}
+          <span class="profile-name">${profile.name}</span><span
+            class="profile-text">${profile.description}</span></label>`)}
       </fieldset>`}
       <section class="examples" aria-label=${t('welcome.examples')}>
-        ${EXAMPLES.map((name) => html`<button type="button" class="example" data-testid="example" @click=${() => writeBelow(t(`welcome.example.${name}`))}>${t(`welcome.example.${name}`)}</button>`)}
+        ${EXAMPLES.map((name) => html`<button type="button" class="example" data-testid="example"
+          @click=${() => writeBelow(t(`welcome.example.${name}`))}>${t(`welcome.example.${name}`)}</button>`)}
       </section>`;
   }
 }
 
 /** An example is put where it can still be changed, not sent. @param {string} text */
 export function writeBelow(text) {
-  /** @type {import('./composer.js').NaviComposer | null} */ (document.querySelector('navi-composer'))?.setText(text);
+  if (isGuest.get()) return;
+  setDraft(openId.get() ?? NEW, text);
+  focusWanted.set('composer');
 }
 
 customElements.define('navi-welcome', NaviWelcome);

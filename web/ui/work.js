@@ -38,20 +38,31 @@ export function workHead(stretch) {
   const { failed, denied } = undone(calls, approvals.get());
   const said = [
     live ? t('work.live') : ms < WORTH_TELLING_MS ? t('work.done') : t('work.done_in', { time: formatDuration(ms) }),
-    ...done.slice(0, KINDS).map(({ verb, whats }) => (whats.length === 1 ? t(`work.did.${verb}`, { x: shown(whats[0]) }) : t(`work.many.${verb}`, { n: whats.length }))),
+    ...done.slice(0, KINDS).map(({ verb, whats }) => (whats.length === 1
+      ? t(`work.did.${verb}`, { x: shown(whats[0]) })
+      : t(`work.many.${verb}`, { n: whats.length }))),
     ...(done.length > KINDS ? [t('work.more', { n: done.length - KINDS })] : []),
     ...(failed > 0 ? [t('work.failed', { n: failed })] : []),
     ...(denied > 0 ? [t('work.denied', { n: denied })] : []),
   ];
-  return html`<button type="button" class="fold work-head ${live ? 'live' : ''}" aria-expanded=${String(open)} data-testid="work" data-live=${String(live)}
+  return html`<button type="button" class="fold work-head ${live ? 'live' : ''}" aria-expanded=${String(open)}
+    data-testid="work" data-live=${String(live)}
     @click=${() => unfolded.set(new Map([...unfolded.get(), [id, !open]]))}>
-    ${icons.wrench}<span class="fold-label">${said.map((part, i) => html`${i === 0 ? nothing : html`<span aria-hidden="true"> · </span>`}<span>${part}</span>`)}</span><span class="turn">${icons.chevron}</span></button>`;
+    ${icons.wrench}<span
+      class="fold-label">${
+        said.map((part, i) => html`${i === 0
+          ? nothing
+          : html`<span aria-hidden="true"> · </span>`}<span>${part}</span>`)}</span><span
+            class="turn">${icons.chevron}</span></button>`;
 }
 
 /** Files of the workspace that open. @param {string[]} paths */
 export function fileChips(paths) {
   if (paths.length === 0) return nothing;
-  return html`<ul class="file-row" aria-label=${t('workspace.made')}>${paths.map((path) => html`<li><button type="button" class="file-chip" data-testid="made-file" title=${t('workspace.open', { name: path })}
+  return html`<ul class="file-row"
+    aria-label=${t('workspace.made')}>${
+      paths.map((path) => html`<li><button type="button" class="file-chip" data-testid="made-file"
+        title=${t('workspace.open', { name: path })}
     @click=${() => showFile(path)}>${icons.file}<span class="file-name" dir="ltr">${path}</span></button></li>`)}</ul>`;
 }
 

@@ -32,11 +32,17 @@ export class NaviWorkspace extends NaviElement {
 
   render() {
     const { _listing: listing, _path: path } = this;
-    if (this._problem !== null) return errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#go(path)}>${t('subagent.retry')}</button>`);
+    if (this._problem !== null) return errorCard(this._problem,
+      html`<button type="button" class="button small"
+        @click=${() => void this.#go(path)}>${t('subagent.retry')}</button>`);
     if (listing === null) return nothing;
     const parts = path === '' ? [] : path.split('/');
-    return html`${parts.length === 0 ? nothing : html`<p class="crumbs"><button type="button" class="link-button" data-testid="workspace-top" @click=${() => void this.#go('')}>${t('workspace.top')}</button>${
-        parts.map((name, i) => html`<span aria-hidden="true">/</span><button type="button" class="link-button" dir="auto" @click=${() => void this.#go(parts.slice(0, i + 1).join('/'))}>${name}</button>`)}</p>`}
+    return html`${parts.length === 0
+      ? nothing
+      : html`<p class="crumbs"><button type="button" class="link-button" data-testid="workspace-top"
+        @click=${() => void this.#go('')}>${t('workspace.top')}</button>${
+        parts.map((name, i) => html`<span aria-hidden="true">/</span><button type="button" class="link-button"
+          dir="auto" @click=${() => void this.#go(parts.slice(0, i + 1).join('/'))}>${name}</button>`)}</p>`}
       ${listing.entries.length === 0 ? html`<p class="quiet" data-testid="workspace-empty">${t('workspace.empty')}</p>`
         : html`<ul class="rows">${repeat(listing.entries, (entry) => entry.path, (entry) => this.#entry(entry))}</ul>`}
       ${listing.complete ? nothing : html`<p class="quiet">${t('workspace.more')}</p>`}`;
@@ -47,10 +53,21 @@ export class NaviWorkspace extends NaviElement {
     const name = path.slice(path.lastIndexOf('/') + 1);
     const at = modified_at === null ? '' : formatTime(modified_at);
     const open = kind === 'directory' ? () => void this.#go(path) : kind === 'file' ? () => showFile(path) : null;
-    return html`<li class="row" data-testid="workspace-entry" data-kind=${kind}><span class="row-icon">${kind === 'directory' ? icons.folder : icons.file}</span>
-      <div class="row-text"><p class="row-title" dir="auto">${open === null ? name : html`<button type="button" class="link-button" title=${t('workspace.open', { name })} @click=${open}>${name}</button>`}</p>
-        <p class="row-note">${[kind === 'file' ? formatBytes(bytes) : t(`workspace.kind.${kind}`), at].filter((part) => part !== '').join(' · ')}</p></div>
-      ${kind !== 'file' ? nothing : html`<a class="icon-button" href=${workspacePath(this._id, 'file', path)} download=${name} data-testid="workspace-download" title=${t('files.download', { name })} aria-label=${t('files.download', { name })}>${icons.download}</a>`}</li>`;
+    return html`<li class="row" data-testid="workspace-entry"
+      data-kind=${kind}><span class="row-icon">${kind === 'directory' ? icons.folder : icons.file}</span>
+      <div class="row-text"><p class="row-title"
+        dir="auto">${open === null
+          ? name
+          : html`<button type="button" class="link-button" title=${t('workspace.open', { name })}
+            @click=${open}>${name}</button>`}</p>
+        <p class="row-note">${
+          [kind === 'file' ? formatBytes(bytes) : t(`workspace.kind.${kind}`), at].filter((part) => part !== '')
+            .join(' · ')}</p></div>
+      ${kind !== 'file'
+        ? nothing
+        : html`<a class="icon-button" href=${workspacePath(this._id, 'file', path)} download=${name}
+          data-testid="workspace-download" title=${t('files.download', { name })}
+          aria-label=${t('files.download', { name })}>${icons.download}</a>`}</li>`;
   }
 
   /** @param {string} path */

@@ -330,4 +330,7 @@ export const conversation = {
   'composer.upload_failed': 'A file could not be sent: try it again or take it out.',
 
   'image.open': 'Show {name} large',
+  'remote_image.show': 'Show image from {host}',
+  'remote_image.failed': 'The image from {host} cannot be shown.',
+  'remote_image.fetching': 'Fetching the image…',
 };

@@ -202,6 +202,9 @@ export const people = {
   'record.what.person_removed': 'Removed a person',
   'record.what.tool_allowed': 'Allowed a tool',
   'record.what.tool_forbidden': 'Forbade a tool',
+  'record.what.settings_changed': 'Changed settings',
+  'record.what.mcp_server_written': 'Saved an MCP server',
+  'record.what.mcp_server_removed': 'Removed an MCP server',
   'record.what.shared': 'Shared a conversation',
   'record.what.share_ended': 'Ended a share',
 

@@ -333,4 +333,7 @@ export const conversation = {
   'composer.upload_failed': 'Файл не удалось отправить: попробуйте ещё раз или уберите его.',
 
   'image.open': 'Показать {name} во весь экран',
+  'remote_image.show': 'Показать изображение с {host}',
+  'remote_image.failed': 'Изображение с {host} не удаётся показать.',
+  'remote_image.fetching': 'Изображение загружается…',
 };

@@ -202,6 +202,9 @@ export const people = {
   'record.what.person_removed': 'Исключён человек',
   'record.what.tool_allowed': 'Разрешён инструмент',
   'record.what.tool_forbidden': 'Запрещён инструмент',
+  'record.what.settings_changed': 'Изменены настройки',
+  'record.what.mcp_server_written': 'Сохранён сервер MCP',
+  'record.what.mcp_server_removed': 'Убран сервер MCP',
   'record.what.shared': 'Открыт общий доступ к разговору',
   'record.what.share_ended': 'Прекращён общий доступ',
 

@@ -333,4 +333,7 @@ export const conversation = {
   'composer.upload_failed': 'Файл не вдалося надіслати: спробуйте ще раз або приберіть його.',
 
   'image.open': 'Показати {name} на весь екран',
+  'remote_image.show': 'Показати зображення з {host}',
+  'remote_image.failed': 'Зображення з {host} не вдається показати.',
+  'remote_image.fetching': 'Зображення завантажується…',
 };

@@ -202,6 +202,9 @@ export const people = {
   'record.what.person_removed': 'Вилучено людину',
   'record.what.tool_allowed': 'Дозволено інструмент',
   'record.what.tool_forbidden': 'Заборонено інструмент',
+  'record.what.settings_changed': 'Змінено налаштування',
+  'record.what.mcp_server_written': 'Збережено сервер MCP',
+  'record.what.mcp_server_removed': 'Вилучено сервер MCP',
   'record.what.shared': 'Відкрито спільний доступ до розмови',
   'record.what.share_ended': 'Припинено спільний доступ',
 

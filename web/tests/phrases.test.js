@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { loadTroubles, useLanguage } from '../i18n/index.js';
-import { allSaid, checkWords, headOf, said, troubleOf } from '../i18n/said.js';
+import { allPhrases, checkWords, headOf, phraseText, troubleOf } from '../i18n/phrases.js';
 
 /** @import { Phrase } from '../state/wire.js' */
 
@@ -24,14 +24,14 @@ const newer = { code: /** @type {any} */ ('of_another_version'), params: { x: '1
 
 test('words for what is wrong come with the first of it', async () => {
   await useLanguage('en');
-  assert.equal(said({ code: 'set_clock' }, 'not here yet'), 'not here yet');
+  assert.equal(phraseText({ code: 'set_clock' }, 'not here yet'), 'not here yet');
   await loadTroubles();
-  assert.equal(said({ code: 'set_clock' }, ''), 'set the machine’s clock');
+  assert.equal(phraseText({ code: 'set_clock' }, ''), 'set the machine’s clock');
 });
 
 test('words that stand in words are in the page’s language too', async () => {
   await speak('uk');
-  assert.equal(said(refused, 'english'), 'сервер моделі http://x не відповідає: у з’єднанні відмовлено');
+  assert.equal(phraseText(refused, 'english'), 'сервер моделі http://x не відповідає: у з’єднанні відмовлено');
   const trouble = { kind: /** @type {const} */ ('ollama'), address: 'x', models: [], state: /** @type {const} */ ('down'), problem: 'p', remedy: 'r' };
   assert.deepEqual(troubleOf({ ...trouble, phrases: { problem: refused, remedy: { code: 'start_ollama' } } }), {
     problem: 'сервер моделі http://x не відповідає: у з’єднанні відмовлено',
@@ -42,7 +42,7 @@ test('words that stand in words are in the page’s language too', async () => {
 
 test('numbers in words are counted as the language counts', async () => {
   await speak('ru');
-  const ahead = (/** @type {string} */ n) => said({ code: 'ahead', params: { n } }, '');
+  const ahead = (/** @type {string} */ n) => phraseText({ code: 'ahead', params: { n } }, '');
   assert.deepEqual(['2', '5', '21'].map(ahead), ['впереди ещё 2 запроса', 'впереди ещё 5 запросов', 'впереди ещё 21 запрос']);
 });
 
@@ -59,11 +59,11 @@ test('what a detail has word for word is not said above it', async () => {
 
 test('what the page has no words for is said in the service’s', async () => {
   await speak('uk');
-  assert.equal(said(newer, 'english'), 'english');
-  assert.equal(said(undefined, 'english'), 'english');
-  assert.equal(said({ ...refused, params: { address: 'x', reason: 'new words' }, phrases: { reason: newer } }, ''), 'сервер моделі x не відповідає: new words');
-  assert.equal(allSaid([refused, newer], 'both in english'), 'both in english');
-  assert.equal(allSaid([], 'english'), 'english');
+  assert.equal(phraseText(newer, 'english'), 'english');
+  assert.equal(phraseText(undefined, 'english'), 'english');
+  assert.equal(phraseText({ ...refused, params: { address: 'x', reason: 'new words' }, phrases: { reason: newer } }, ''), 'сервер моделі x не відповідає: new words');
+  assert.equal(allPhrases([refused, newer], 'both in english'), 'both in english');
+  assert.equal(allPhrases([], 'english'), 'english');
 });
 
 test('a check of `navi doctor` is told in the page’s language, its name too', async () => {
@@ -77,5 +77,5 @@ test('a check of `navi doctor` is told in the page’s language, its name too', 
 
 test('what somebody else says stays as it is', async () => {
   await speak('uk');
-  assert.equal(said({ code: 'plain', params: { text: 'their {words}' } }, ''), 'their {words}');
+  assert.equal(phraseText({ code: 'plain', params: { text: 'their {words}' } }, ''), 'their {words}');
 });

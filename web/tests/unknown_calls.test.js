@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { fromSnapshot } from '../state/model.js';
 import { applyFrame } from '../state/session.js';
-import { goesOn, unshown } from '../state/settling.js';
+import { continuesRun, withoutCard } from '../state/unknown_calls.js';
 import { FakeService } from './fake_service.js';
 
 /** @import { Call, SessionState } from '../state/types.js' */
@@ -57,7 +57,7 @@ test('a tab that watched and one that comes later are asked the same', () => {
   assert.deepEqual(live.unknown, late.unknown);
   assert.deepEqual(live.unknown.map(({ call_id, tool, message_id }) => [call_id, tool, message_id]), [['k1', 'terminal', 'a1'], ['k2', 'ssh', 'a1']]);
   assert.deepEqual([late.ending?.kind, late.can_continue], ['interrupted', true]);
-  assert.deepEqual(unshown(late), []);
+  assert.deepEqual(withoutCard(late), []);
 });
 
 test('an older service asks nothing', () => {
@@ -105,14 +105,14 @@ test('“do it again” goes on once nothing is left to be said, and only for wh
     return callOf(state, call_id);
   };
   const first = told('k1', 'retry');
-  assert.equal(goesOn(state, first, 'retry'), false, 'the other one is not settled');
+  assert.equal(continuesRun(state, first, 'retry'), false, 'the other one is not settled');
   const second = told('k2', 'retry');
-  assert.equal(goesOn(state, second, 'retry'), true);
-  assert.equal(goesOn(state, second, undefined), false, 'another tab said it');
-  assert.equal(goesOn({ ...state, can_continue: false }, second, 'retry'), false);
+  assert.equal(continuesRun(state, second, 'retry'), true);
+  assert.equal(continuesRun(state, second, undefined), false, 'another tab said it');
+  assert.equal(continuesRun({ ...state, can_continue: false }, second, 'retry'), false);
   service.tell({ type: 'stream_start', message_id: 'm1', model: 'demo', profile_id: 'secretary' }, 'r2');
   state = play(state, service.frames.slice(-1));
-  assert.equal(goesOn(state, second, 'retry'), false, 'it goes already');
+  assert.equal(continuesRun(state, second, 'retry'), false, 'it goes already');
 });
 
 test('where another tab was first, its word counts', () => {
@@ -121,12 +121,12 @@ test('where another tab was first, its word counts', () => {
   service.tell({ type: 'call_resolved', call_id: 'k2', decision: 'skip' });
   const state = play(before, service.frames.slice(-1));
   assert.deepEqual(state.unknown, []);
-  assert.equal(goesOn(state, callOf(state, 'k2'), 'retry'), false);
+  assert.equal(continuesRun(state, callOf(state, 'k2'), 'retry'), false);
 });
 
 test('a call without a card is asked about at the end', () => {
   const service = crashed();
   const lost = { call_id: 'k9', tool: 'terminal', args: {}, message_id: 'gone' };
   const state = fromSnapshot({ ...service.snapshot, unknown_calls: [...service.snapshot.unknown_calls, lost] });
-  assert.deepEqual(unshown(state), [lost]);
+  assert.deepEqual(withoutCard(state), [lost]);
 });

@@ -1,9 +1,9 @@
-// What a person says of a call whose outcome nobody knows. Loaded when there is one.
+// What a person says of a call whose outcome nobody knows.
 
 /** @import { CallDecision } from '../state/wire.js' */
 /** @import { Call } from '../state/types.js' */
 
-import { goesOn } from '../state/settling.js';
+import { continuesRun } from '../state/unknown_calls.js';
 import { continueRun, send } from './session.js';
 import { resolving, session } from './signals.js';
 
@@ -20,12 +20,12 @@ export function resolveCall(call_id, decision) {
 }
 
 /** What came of it is told: a call that this tab asked for again takes the run on. @param {Call} call */
-export function settled(call) {
-  const said = resolving.get().get(call.id);
-  if (said === undefined || call.decision === null) return;
+export function continueAfter(call) {
+  const decision = resolving.get().get(call.id);
+  if (decision === undefined || call.decision === null) return;
   const left = new Map(resolving.get());
   left.delete(call.id);
   resolving.set(left);
   const state = session.get();
-  if (state !== null && goesOn(state, call, said)) continueRun();
+  if (state !== null && continuesRun(state, call, decision)) continueRun();
 }

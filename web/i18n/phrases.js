@@ -13,22 +13,22 @@ function isKnown(code) {
 }
 
 /** In its English where this page does not know the code. @param {Phrase | undefined} phrase @param {string} english @returns {string} */
-export function said(phrase, english) {
+export function phraseText(phrase, english) {
   return phrase !== undefined && isKnown(phrase.code) ? t(`said.${phrase.code}`, standing(phrase)) : english;
 }
 
 /** What stands in it: words of Navi's own are the page's here too. @param {Phrase} phrase */
 function standing({ params = {}, phrases = {} }) {
-  const told = Object.entries(phrases).map(([name, phrase]) => [name, said(phrase, params[name] ?? '')]);
+  const told = Object.entries(phrases).map(([name, phrase]) => [name, phraseText(phrase, params[name] ?? '')]);
   return { ...params, ...Object.fromEntries(told) };
 }
 
 /** Several, one after the other. @param {Phrase[]} phrases @param {string} english */
-export const allSaid = (phrases, english) => (phrases.length > 0 && phrases.every(({ code }) => isKnown(code))
-  ? phrases.map((phrase) => said(phrase, '')).join('; ') : english);
+export const allPhrases = (phrases, english) => (phrases.length > 0 && phrases.every(({ code }) => isKnown(code))
+  ? phrases.map((phrase) => phraseText(phrase, '')).join('; ') : english);
 
 /** What would be done. @param {ApprovalRequest} request */
-export const summaryOf = ({ phrases, summary }) => said(phrases?.summary, summary);
+export const summaryOf = ({ phrases, summary }) => phraseText(phrases?.summary, summary);
 
 /** The same without what a detail has word for word: that is said once. @param {ApprovalRequest} request */
 export function headOf(request) {
@@ -36,14 +36,14 @@ export function headOf(request) {
   const once = details.filter(({ kind, code }) => kind === 'code' && code !== undefined).map(({ code }) => [code, '…']);
   if (phrases === undefined || once.length === 0) return summaryOf(request);
   const { params, ...phrase } = phrases.summary;
-  return said({ ...phrase, params: { ...params, ...Object.fromEntries(once) } }, summary).replaceAll('`…`', '…');
+  return phraseText({ ...phrase, params: { ...params, ...Object.fromEntries(once) } }, summary).replaceAll('`…`', '…');
 }
 
 /** What a rule would cover; undefined where none can be made. @param {ApprovalRequest} request */
-export const coveredBy = ({ phrases, always }) => (always === undefined ? undefined : said(phrases?.always, always));
+export const coveredBy = ({ phrases, always }) => (always === undefined ? undefined : phraseText(phrases?.always, always));
 
 /** Why it is asked about. @param {ApprovalRequest} request */
-export const reasonOf = ({ phrases, reason }) => allSaid(phrases?.reason ?? [], reason);
+export const reasonOf = ({ phrases, reason }) => allPhrases(phrases?.reason ?? [], reason);
 
 /** What a detail is. @param {import('../state/wire.js').Detail} detail */
 export function labelOf({ code, label }) {
@@ -52,12 +52,12 @@ export function labelOf({ code, label }) {
 }
 
 /** What keeps a model server from answering, and what to do. @param {Extract<BackendStatus, { state: 'down' }>} backend */
-export const troubleOf = ({ phrases, problem, remedy }) => ({ problem: said(phrases?.problem, problem), remedy: said(phrases?.remedy, remedy) });
+export const troubleOf = ({ phrases, problem, remedy }) => ({ problem: phraseText(phrases?.problem, problem), remedy: phraseText(phrases?.remedy, remedy) });
 
 /** What a check of `navi doctor` says. @param {Check} check */
 export function checkWords({ name, detail, remedy, phrases }) {
   const code = `check.${name}`;
-  return { name: isKnown(code) ? t(`said.${code}`) : name, detail: allSaid(phrases.detail, detail), remedy: remedy === undefined ? '' : said(phrases.remedy, remedy) };
+  return { name: isKnown(code) ? t(`said.${code}`) : name, detail: allPhrases(phrases.detail, detail), remedy: remedy === undefined ? '' : phraseText(phrases.remedy, remedy) };
 }
 
 /**

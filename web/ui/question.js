@@ -5,15 +5,16 @@ import { approvals } from '../app/signals.js';
 import { html } from '../lit.js';
 import { isOpen } from '../state/approvals.js';
 import { NaviElement } from './element.js';
-import { unknownPlaces } from './unknown.js';
+import { unknownPlaces } from './unknown_calls.js';
 import './approval.js';
 
-export class NaviAsks extends NaviElement {
+export class NaviQuestion extends NaviElement {
   render() {
     const open = approvals.get().filter(isOpen);
     if (open.length === 0) return unknownPlaces('line');
-    return html`<div class="asked" data-testid="asks" data-count=${open.length}><navi-approval .approval=${open[0]} .of=${open.length}></navi-approval></div>`;
+    return html`<div class="question" data-testid="question"
+      data-count=${open.length}><navi-approval .approval=${open[0]} .of=${open.length}></navi-approval></div>`;
   }
 }
 
-customElements.define('navi-asks', NaviAsks);
+customElements.define('navi-question', NaviQuestion);
