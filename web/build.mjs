@@ -31,6 +31,7 @@ async function wanted() {
   const made = await Promise.all([
     bundled({
       early: 'early.js', sw: 'sw.js', page: 'styles/page.css', math: 'markdown/math.js', colours: 'markdown/colours.js',
+      ansi: 'ui/ansi.js',
       ...Object.fromEntries([...LANGUAGES, 'settings_ru', 'settings_uk', ...LANGUAGES.map((language) => `trouble_${language}`)].map((name) => [name, `i18n/${name}.js`])),
     }),
     // What is opened later uses the very modules that the page began with: those are a file for both.

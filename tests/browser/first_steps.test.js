@@ -98,7 +98,8 @@ describe('the first steps', () => {
 
 describe('the first steps by an address and a key', () => {
   const KEY = 'sk-hunter2';
-  const it_has = world({ backend: 'none', config: { models: ['first:1b', 'second:7b'], ollama: false, api_key: KEY }, options: { newcomer: true } });
+  const it_has = world({ backend: 'none', config: { models: ['first:1b', 'second:7b'], ollama: false, api_key: KEY },
+    options: { newcomer: true, expected: /status of 502/ } });
   const part = (id) => it_has.tab.page.getByTestId(id);
 
   it('tell that a key is wrong, by the keyboard too, and write nothing', async () => {

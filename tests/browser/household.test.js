@@ -17,7 +17,7 @@ const PASSWORD = 'a window by the river';
 /** Where an admin manages people. */
 const MANAGED = /people|powers|record/;
 /** What is for admins alone. */
-const ADMINS = ['/api/diagnostics', '/api/invitations', '/api/people', '/api/powers', '/api/record', '/api/record/export', '/api/settings', '/metrics'];
+const ADMINS = ['/api/diagnostics', '/api/invitations', '/api/people', '/api/powers', '/api/record', '/api/record/export', '/api/settings', '/extensions', '/metrics'];
 /** What answers otherwise to who asks for it so. */
 const OTHERWISE = { '/api/mcp': 406, '/api/shared': 400, '/api/shared/events': 400, '/api/sign-on/callback': 303, '/login/{secret}': 303 };
 const call = (name, args) => ({ tool_call: { name, arguments: args } });

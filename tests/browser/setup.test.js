@@ -10,7 +10,7 @@ import { world } from './harness/world.js';
 const MODELS = ['fake:latest'];
 
 describe('how Navi is set up', () => {
-  const it_has = world({ settings: { OPENAI_API_KEY: 'sk-hunter2' } });
+  const it_has = world({ settings: { OPENAI_API_KEY: 'sk-hunter2' }, options: { expected: /status of 409/ } });
   const part = (id) => it_has.tab.page.getByTestId(id);
 
   it('is loaded when it is opened, and shows each setting with where it came from', async () => {

@@ -422,7 +422,7 @@ export async function showError(error) {
 }
 
 /** Those that are at hand; the others are loaded with the first look at one of them. @type {ReadonlySet<PanelName>} */
-const AT_HAND = new Set(/** @type {const} */ (['image', 'keys', 'palette']));
+const AT_HAND = new Set(/** @type {const} */ (['image', 'keys']));
 
 export const loadPanels = () => loadPart(new URL('./panels.js', import.meta.url));
 

@@ -21,7 +21,6 @@ import './conversation.js';
 import './header.js';
 import './image.js';
 import './keys_panel.js';
-import './palette.js';
 import './queue.js';
 import './shared.js';
 import './sidebar.js';

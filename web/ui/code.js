@@ -1,23 +1,14 @@
 import { loadPanels } from '../app/actions.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, signal } from '../lit.js';
-import { loadPart } from '../net/part.js';
+import { colourer } from '../net/part.js';
 import { CodeText } from './code_text.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 
-/** What colours code: loaded with the first. */
-const colours = signal(/** @type {typeof import('../markdown/colours.js').coloured | null} */ (null));
-let asked = false;
-
-/** Where it cannot be had there is code without colours, until there is more code. */
-function wantColours() {
-  if (asked) return;
-  asked = true;
-  loadPart(new URL('./colours.js', import.meta.url)).then(({ coloured }) => colours.set(coloured),
-    () => { asked = false; });
-}
+/** @type {ReturnType<typeof colourer<typeof import('../markdown/colours.js').coloured>>} */
+const colours = colourer('./colours.js');
 
 /** @param {string} language */
 const isDiagram = (language) => language.toLowerCase() === 'mermaid';
@@ -50,7 +41,7 @@ export class NaviCode extends NaviElement {
     if (isDiagram(this.lang)) {
       if (this.growing === '') wantDiagrams();
     } else if (this.lang !== '') {
-      wantColours();
+      colours.want();
     }
   }
 
@@ -66,7 +57,7 @@ export class NaviCode extends NaviElement {
    * @param {unknown} [button] beside those of all code
    */
   source(label, button = nothing) {
-    const whole = this.growing === '' ? colours.get() : null;
+    const whole = this.growing === '' ? colours.coloured.get() : null;
     const pieces = whole?.(this.code, this.lang)
       .map(({ kind, text }) => (kind === '' ? text : html`<span class=${`code-${kind}`}>${text}</span>`));
     return html`<div class="code-head"><span class="code-lang">${label}</span>

@@ -4,8 +4,8 @@
 import { announce } from '../app/announce.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
+import { colourer } from '../net/part.js';
 import { isColoured, plain, settled, tail } from '../state/terminal.js';
-import { coloured } from './ansi.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
@@ -16,6 +16,9 @@ const LINES = 500;
 const CHARS = 96 * 1024;
 /** Output that comes faster is drawn no more often. */
 const DRAWN_EVERY_MS = 80;
+
+/** @type {ReturnType<typeof colourer<typeof import('./ansi.js').coloured>>} */
+const ansi = colourer('./ansi.js');
 
 export class NaviOutput extends NaviElement {
   static properties = {
@@ -87,7 +90,9 @@ export class NaviOutput extends NaviElement {
   /** @param {string} text */
   #words(text) {
     if (!isColoured(text)) return text;
-    return coloured(text).map((piece) => (piece.classes === ''
+    ansi.want();
+    const pieces = ansi.coloured.get()?.(text);
+    return pieces === undefined ? plain(text) : pieces.map((piece) => (piece.classes === ''
       ? piece.text
       : html`<span class=${piece.classes}>${piece.text}</span>`));
   }

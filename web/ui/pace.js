@@ -43,8 +43,7 @@ export class NaviPace extends NaviElement {
       const call = callBehind((await api.run(run_id)).calls, this.entry.created_at);
       if (call !== null) this._words = words(call);
     } catch {
-      // The details of the run say what is wrong.
-      this._asked = false;
+      // The details of the run say what is wrong. One that was imported has none, however often one asks.
     }
   }
 }

@@ -10,6 +10,7 @@ import './first_steps.js';
 import './import.js';
 import './invitation.js';
 import './memory.js';
+import './palette.js';
 import './people.js';
 import './permissions.js';
 import './run_panel.js';
