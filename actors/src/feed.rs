@@ -241,11 +241,8 @@ impl Live {
 /// # Errors
 /// As [`feed`].
 pub(crate) async fn watched(watched: Watched, attach: Attach) -> Result<Feed, NaviError> {
-    let onlooker = watched.onlooker();
-    let attached = watched.join(attach).await?;
-    let told = told_of(watched, attached).await?;
-    let told = told.take_until(Box::pin(onlooker.ended()));
-    Ok(Box::pin(told.map(|told| told.json)))
+    let events = followed(watched, attach).await?;
+    Ok(Box::pin(events.map(|told| told.json)))
 }
 
 /// The same as events.
@@ -488,7 +485,8 @@ impl<U: Upstream> Tab<U> {
             }
         };
         // What was made for this one is not what the others read.
-        let live = (shown == *json).then(|| Arc::clone(frame));
+        let is_same = shown.as_ptr() == json.as_ptr();
+        let live = is_same.then(|| Arc::clone(frame));
         self.out.push_back(Told { json: shown, live });
         true
     }

@@ -50,7 +50,7 @@ pub struct Models {
     closed: CancellationToken,
 }
 
-/// When the servers were last asked for a model that none of them had. Held while they are.
+/// When the servers were last begun to be asked for a model that none of them had. Held while they are.
 type LastLook = Arc<tokio::sync::Mutex<Option<Instant>>>;
 
 /// What servers told of windows that are smaller than was thought, by backend and model. Kept
@@ -205,12 +205,14 @@ impl Models {
         check()
     }
 
-    /// Asks every backend, unless that was done a moment ago.
+    /// Asks every backend, unless that was begun since, or a moment ago.
     async fn look_anew(&self) {
+        let asked = Instant::now();
         let mut last = self.last_look.lock().await;
-        if last.is_none_or(|last| last.elapsed() >= LOOKED) {
+        if last.is_none_or(|began| began + LOOKED <= asked) {
+            let began = Instant::now();
             self.probe().await;
-            *last = Some(Instant::now());
+            *last = Some(began);
         }
     }
 

@@ -248,10 +248,11 @@ fn logged_out() -> CloseReason {
 fn feed_ended(app: &App, admission: &Admission) -> impl Future<Output = CloseReason> + 'static {
     let (closing, hold) = (app.closing.clone(), admission.hold.standing());
     async move {
+        let stands = closing.is_cancelled() || hold.await;
         if closing.is_cancelled() {
             let error = NaviError::new(ErrorCode::ShuttingDown, "navi is shutting down");
             close_reason(&error)
-        } else if hold.await {
+        } else if stands {
             CloseReason {
                 code: CloseCode::Error,
                 description: Some("the session was closed here; connect again".to_owned()),

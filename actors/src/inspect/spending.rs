@@ -65,10 +65,10 @@ impl Inspector {
         runs: &mut [RunInfo],
     ) -> Result<(), StoreError> {
         let prices = self.table().await;
-        let Some(first) = runs.last().filter(|_| !prices.is_empty()) else {
+        let Some(oldest) = runs.last().filter(|_| !prices.is_empty()) else {
             return Ok(());
         };
-        let used = self.store.used_by_runs(session, first.started_at).await?;
+        let used = self.store.used_by_runs(session, oldest.started_at).await?;
         for run in runs {
             run.cost = used.get(&run.run_id).and_then(|used| prices.cost(used));
         }

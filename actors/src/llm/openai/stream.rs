@@ -216,8 +216,8 @@ fn content_part(part: &Value, reply: &mut DeltaQueue) -> Result<(), LlmError> {
 
 /// How much of the prompt was read before: as OpenAI says it, or older builds of llama.cpp.
 fn cached_of(chunk: &Value, usage: &Value) -> Option<u32> {
-    let told = usage.pointer("/prompt_tokens_details/cached_tokens");
-    count_of(told.or_else(|| chunk.pointer("/timings/cache_n")))
+    let told = count_of(usage.pointer("/prompt_tokens_details/cached_tokens"));
+    told.or_else(|| count_of(chunk.pointer("/timings/cache_n")))
 }
 
 /// Only one answer was asked for.
