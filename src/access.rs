@@ -48,6 +48,7 @@ pub(crate) use self::passwords::{
     MAX_CHARS as MAX_PASSWORD_CHARS, MIN_CHARS as MIN_PASSWORD_CHARS,
 };
 pub(crate) use self::people::{Account, AccountChange, MAX_INVITATION_DAYS, role_name};
+use self::proof::Shown;
 use self::random::{Digest, digest};
 use self::sign_in::cookie_of;
 pub(crate) use self::sign_in::{Login, Offer, Proof, Visitor, device_id};
@@ -144,6 +145,7 @@ pub(crate) struct Access {
     faults: DefaultDirectRateLimiter,
     /// To sign in by what a person knows.
     tries: Tries,
+    shown: Shown,
     passwords: Passwords,
     passkeys: Passkeys,
     sign_on: SignOns,
@@ -175,6 +177,7 @@ impl Access {
             accounts,
             user,
             tries: Tries::default(),
+            shown: Shown::default(),
             sign_on: SignOns::default(),
             faults: RateLimiter::direct(Quota::per_minute(nonzero!(30_u32))),
             holds,

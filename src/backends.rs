@@ -23,7 +23,7 @@ pub struct Backends {
 /// Builds them; asks none of them anything.
 ///
 /// # Errors
-/// An address or a key that no client can be made with.
+/// An address or a key that no client can be made with, or no starter model of that name.
 pub fn build(settings: &Settings) -> anyhow::Result<Backends> {
     let mut backends = of_servers(settings)?;
     if wants(settings, BackendChoice::Starter)
@@ -36,10 +36,7 @@ pub fn build(settings: &Settings) -> anyhow::Result<Backends> {
 }
 
 /// Those that are servers.
-///
-/// # Errors
-/// As [`build`].
-pub(crate) fn of_servers(settings: &Settings) -> anyhow::Result<Backends> {
+fn of_servers(settings: &Settings) -> anyhow::Result<Backends> {
     let model = &settings.model;
     let mut all: Vec<Arc<dyn Backend>> = Vec::new();
     let mut ollama = None;

@@ -7,32 +7,33 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::tools::mcp::{self, MAX_BYTES, MAX_NAME, ServerConfig};
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::error;
 
 use self::draft::{Fields, McpDraft, McpEntry, as_written};
-use self::text::ServersText;
+use self::text::{Entry, ServersText};
 use crate::whole_file;
 
 /// As many servers that were taken out can be put back.
 const MAX_REMOVED: usize = 8;
 /// As many are tried at once.
 const TRIALS: usize = 2;
+/// What may stand for a variable that is not set: in an address, or as a whole one.
+const PLACEHOLDERS: [&str; 2] = ["1", "http://1"];
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct McpServersFile {
     path: PathBuf,
     /// Those that were taken out last. Held while the file is changed, so that one change sees the other.
-    removed: Mutex<VecDeque<(String, Value)>>,
+    removed: Mutex<VecDeque<Entry>>,
     /// Versions are hashes of what may be secret: nobody can tell by one what it is of.
     versions: RandomState,
     trials: Semaphore,
@@ -62,6 +63,17 @@ impl McpServersFile {
         Ok(McpEntry::of(name, &self.path, version, &entry.value))
     }
 
+    /// The versions of all, by name; none where the file cannot be read. Blocks.
+    pub(crate) fn versions(&self) -> HashMap<String, String> {
+        let Ok(text) = self.text() else {
+            return HashMap::new();
+        };
+        let texts = text.texts();
+        texts
+            .map(|(name, text)| (name, self.version(&text)))
+            .collect()
+    }
+
     /// Writes a server, new or changed. Blocks.
     ///
     /// # Errors
@@ -71,7 +83,7 @@ impl McpServersFile {
         let (text, fields) = self.drafted(name, draft)?;
         text.set(name, fields)
             .map_err(|reason| self.unusable(&reason))?;
-        self.put(name, &text)
+        self.put(&text)
     }
 
     /// The server that this would be. Blocks.
@@ -104,8 +116,8 @@ impl McpServersFile {
         }
         text.remove(name).map_err(|reason| self.unusable(&reason))?;
         self.save(&text)?;
-        removed.retain(|(known, _)| known != name);
-        removed.push_front((name.to_owned(), entry.value));
+        removed.retain(|known| mcp::plain(&known.name) != name);
+        removed.push_front(entry);
         removed.truncate(MAX_REMOVED);
         Ok(())
     }
@@ -113,11 +125,13 @@ impl McpServersFile {
     /// Puts back what was taken out. Blocks.
     ///
     /// # Errors
-    /// `not_found` where it is not known any more; `change_conflict` where another one has its name.
+    /// `not_found` where it is not known any more; `change_conflict` where another one has its name;
+    /// `invalid_field` where there are too many by now.
     pub(crate) fn restore(&self, name: &str) -> Result<(), NaviError> {
         let mut removed = self.removed.lock();
-        let at = removed.iter().position(|(known, _)| known == name);
-        let Some((at, value)) = at.and_then(|at| Some((at, removed.get(at)?.1.clone()))) else {
+        let is_it = |known: &Entry| mcp::plain(&known.name) == name;
+        let at = removed.iter().position(is_it);
+        let Some((at, entry)) = at.and_then(|at| Some((at, removed.get(at)?))) else {
             return Err(not_found(name));
         };
         let text = self.text()?;
@@ -128,8 +142,12 @@ impl McpServersFile {
         {
             return Err(taken(name));
         }
-        text.put(name, value);
-        self.save(&text)?;
+        text.put_back(&entry.name, entry.value.clone());
+        match mcp::read_server(&entry.name, entry.value.clone(), &variable) {
+            Ok(_) => self.put(&text)?,
+            // What was left out before may be so again.
+            Err(_) => self.save(&text)?,
+        }
         removed.remove(at);
         Ok(())
     }
@@ -165,26 +183,33 @@ impl McpServersFile {
             });
         }
         let fields = draft
-            .fields(entry.as_ref().map(|entry| &entry.value))
+            .fields(entry.as_ref().map(|entry| &entry.value), &variable)
             .map_err(wrong)?;
         let switched_on = fields
             .iter()
             .filter(|(field, _)| *field != "disabled")
             .cloned();
         let written = as_written(&switched_on.collect::<Vec<_>>());
-        mcp::read_server(name, written, &variable).map_err(wrong)?;
+        let mut read = mcp::read_server(name, written.clone(), &variable);
+        if draft.disabled {
+            // The variables that it needs may be set when it is switched on.
+            for placeholder in PLACEHOLDERS {
+                read = read.or_else(|_| {
+                    let or_placeholder = |name: &str| variable(name).or(Some(placeholder.into()));
+                    mcp::read_server(name, written.clone(), &or_placeholder)
+                });
+            }
+        }
+        read.map_err(wrong)?;
         Ok((text, fields))
     }
 
-    /// Saves it where the reader takes the server in.
-    fn put(&self, name: &str, text: &ServersText) -> Result<(), NaviError> {
-        let read = mcp::parse(&text.whole(), variable);
-        let refused = format!("server `{name}` ");
-        match read
-            .problems
-            .into_iter()
-            .find(|problem| read.unreadable || problem.starts_with(&refused))
-        {
+    /// Saves it where the reader finds nothing wrong in it that was not before: of too many servers,
+    /// another one may be left out.
+    fn put(&self, text: &ServersText) -> Result<(), NaviError> {
+        let before = mcp::parse(&self.text()?.whole(), variable).problems;
+        let problems = mcp::parse(&text.whole(), variable).problems;
+        match problems.into_iter().find(|it| !before.contains(it)) {
             Some(problem) => Err(wrong(problem)),
             None => self.save(text),
         }

@@ -48,8 +48,9 @@ use tracing::Level;
 
 pub(crate) use self::collector::CollectorSettings;
 pub(crate) use self::doors::{Door, OpenDoors};
+pub(crate) use self::keys::is_secret_variable;
 use self::layers::{Environment, FilePlace, Layer};
-pub(crate) use self::page::page_keys;
+pub(crate) use self::page::{needs_all_scopes, page_keys};
 pub(crate) use self::people::{PeopleSettings, PublicUrl};
 use self::read::Reader;
 pub(crate) use self::secret::Secret;

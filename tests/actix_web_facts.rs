@@ -31,10 +31,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Opened {
     tab: Addr<Tab>,
     ticks: UnboundedReceiver<()>,
+    /// Whether what was heard is an end of the socket.
+    heard: UnboundedReceiver<bool>,
 }
 
 struct Tab {
     opened: UnboundedSender<Opened>,
+    hears: Option<UnboundedSender<bool>>,
 }
 
 impl Actor for Tab {
@@ -42,8 +45,10 @@ impl Actor for Tab {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let (tick, ticks) = unbounded_channel();
+        let (hears, heard) = unbounded_channel();
+        self.hears = Some(hears);
         let tab = ctx.address();
-        let _ = self.opened.send(Opened { tab, ticks });
+        let _ = self.opened.send(Opened { tab, ticks, heard });
         ctx.run_interval(Duration::from_millis(10), move |_, _| {
             let _ = tick.send(());
         });
@@ -51,7 +56,12 @@ impl Actor for Tab {
 }
 
 impl StreamHandler<Result<ws::Message, ws::ProtocolError>> for Tab {
-    fn handle(&mut self, _: Result<ws::Message, ws::ProtocolError>, _: &mut Self::Context) {}
+    fn handle(&mut self, told: Result<ws::Message, ws::ProtocolError>, _: &mut Self::Context) {
+        let is_end = matches!(told, Err(ws::ProtocolError::Io(_)));
+        self.hears.iter().for_each(|hears| {
+            let _ = hears.send(is_end);
+        });
+    }
 }
 
 #[derive(Message)]
@@ -72,7 +82,8 @@ async fn open(
     opened: web::Data<UnboundedSender<Opened>>,
 ) -> actix_web::Result<HttpResponse> {
     let opened = opened.get_ref().clone();
-    ws::start(Tab { opened }, &request, body)
+    let hears = None;
+    ws::start(Tab { opened, hears }, &request, body)
 }
 
 /// A server with a single thread for its tabs.
@@ -163,6 +174,28 @@ async fn a_full_socket() {
     writer.await.unwrap();
     full.ticks.recv().await.unwrap();
     reader.abort();
+}
+
+/// What a tab hears as its client's end is gone: by an orderly end, or by a reset.
+async fn a_lost_socket(is_reset: bool) -> Option<bool> {
+    let (address, mut opened) = serve();
+    let client = join(address).await;
+    let mut tab = opened.recv().await.unwrap();
+    if is_reset {
+        SockRef::from(&client)
+            .set_linger(Some(Duration::ZERO))
+            .unwrap();
+    }
+    drop(client);
+    tab.heard.recv().await
+}
+
+#[actix::test]
+async fn a_tab_hears_an_end_of_its_socket_as_an_error_and_is_dropped_by_a_reset_unheard() {
+    for (is_reset, expected) in [(false, Some(true)), (true, None)] {
+        let heard = timeout(PATIENCE, a_lost_socket(is_reset)).await;
+        assert_eq!(heard.expect("in time"), expected, "{is_reset}");
+    }
 }
 
 #[actix::test]

@@ -128,7 +128,8 @@ pub async fn ask_as(
             if let LlmError::ContextOverflow { told, .. } = &error
                 && let Some(told) = told.window.filter(|told| *told < window)
             {
-                models.learn_window(question.choice.kind, &question.choice.model.name, told);
+                let (kind, model) = (question.choice.kind, &question.choice.model.name);
+                models.learn_window(kind, &lease.retired, model, told);
             }
             error.told()
         })?;

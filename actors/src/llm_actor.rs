@@ -284,6 +284,8 @@ impl LlmActor {
                 asked_back: holder.asked_back.clone(),
                 paces: Arc::clone(&self.paces),
                 pulse: self.slots.may_queue().then(|| self.pulse.clone()),
+                // `Models`, which knows it, puts it in.
+                retired: CancellationToken::new(),
             };
             self.running.push(holder);
             // One that gave up drops the lease, which comes back as a `Release`.

@@ -122,10 +122,10 @@ impl Models {
         let mut next = all.to_vec();
         let fresh = guard_backend(backend, self.parallel, &self.closed);
         let gone = std::mem::replace(&mut next[at], fresh);
+        // In this order: from here on nothing is learnt of it.
+        gone.retired.cancel();
         self.windows.forget(kind);
         self.all.send_replace(next.into());
-        gone.retired.cancel();
-        // Once a guard.
         gone.guard.addr().do_send(Retire);
         true
     }
@@ -151,9 +151,19 @@ impl Models {
             .collect()
     }
 
-    /// A server told the window of one of its models.
-    pub fn learn_window(&self, kind: BackendKind, model: &str, window: u32) {
+    /// A server told the window of one of its models. One that `retired` says another took the
+    /// place of tells nothing of that one's.
+    pub fn learn_window(
+        &self,
+        kind: BackendKind,
+        retired: &CancellationToken,
+        model: &str,
+        window: u32,
+    ) {
         let mut known = self.windows.lock();
+        if retired.is_cancelled() {
+            return;
+        }
         let key = (kind, model.to_owned());
         if known.len() < MAX_WINDOWS || known.contains_key(&key) {
             known.insert(key, window);
@@ -250,21 +260,22 @@ impl Models {
                 format!("what guards the {} backend went down", kind.as_str()),
             )
         };
-        let guard = self.guard(kind).ok_or_else(unavailable)?;
-        guard
-            .send(Acquire {
-                priority,
-                person,
-                ticket,
-            })
-            .await
-            .map_err(|_| unavailable())?
+        let backend = self.backend(kind).ok_or_else(unavailable)?;
+        let lease = backend.guard.addr().send(Acquire {
+            priority,
+            person,
+            ticket,
+        });
+        let mut lease = lease.await.map_err(|_| unavailable())??;
+        lease.retired = backend.retired;
+        Ok(lease)
     }
 
     /// How a backend's queue looks to one that waits in it. None where it waits no longer.
     pub async fn queue(&self, kind: BackendKind, ticket: Ticket) -> Option<QueueView> {
         // An error means that the guard went down: so does the wait.
-        self.guard(kind)?.send(GetQueue(ticket)).await.ok()?
+        let guard = self.backend(kind)?.guard.addr();
+        guard.send(GetQueue(ticket)).await.ok()?
     }
 
     /// What guards each backend now.
@@ -273,10 +284,9 @@ impl Models {
         all.iter().map(|backend| backend.guard.addr()).collect()
     }
 
-    fn guard(&self, kind: BackendKind) -> Option<Addr<LlmActor>> {
+    fn backend(&self, kind: BackendKind) -> Option<GuardedBackend> {
         let all = self.all();
-        let backend = all.iter().find(|backend| backend.kind == kind)?;
-        Some(backend.guard.addr())
+        all.iter().find(|backend| backend.kind == kind).cloned()
     }
 
     /// Asks every backend how it is, now, and waits for the answers within a limit.

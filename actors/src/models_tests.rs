@@ -80,3 +80,25 @@ fn models_that_nobody_has_cost_the_servers_one_look() {
         closed.cancel();
     });
 }
+
+#[test]
+fn a_server_that_was_replaced_teaches_no_window_of_the_new_one() {
+    System::new().block_on(async {
+        let closed = CancellationToken::new();
+        let models = Models::start(vec![Arc::new(Counting::default())], Parallel::Auto, &closed);
+        let kind = BackendKind::Ollama;
+        let take = || models.acquire(kind, Priority::Interactive);
+        let window = || models.windows.lock().get(&(kind, "m".to_owned())).copied();
+        let old = take().await.unwrap();
+        models.learn_window(kind, &old.retired, "m", 512);
+        assert_eq!(window(), Some(512));
+        assert!(models.replace(Arc::new(Counting::default())));
+        assert_eq!(window(), None);
+        models.learn_window(kind, &old.retired, "m", 512);
+        assert_eq!(window(), None);
+        let new = take().await.unwrap();
+        models.learn_window(kind, &new.retired, "m", 1024);
+        assert_eq!(window(), Some(1024));
+        closed.cancel();
+    });
+}

@@ -20,7 +20,13 @@ impl MigrationTrait for Held {
             .table("sessions")
             .add_column(boolean("held").default(false))
             .take();
-        manager.alter_table(add).await
+        manager.alter_table(add).await?;
+        // What waits behind a run that was stopped was held back before there was a mark.
+        let hold = "UPDATE sessions SET held = TRUE
+            WHERE EXISTS (SELECT 1 FROM queued_messages q WHERE q.session_id = sessions.id)
+            AND EXISTS (SELECT 1 FROM runs r WHERE r.id = sessions.last_run_id AND r.state = 'stopped')";
+        manager.get_connection().execute_unprepared(hold).await?;
+        Ok(())
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {

@@ -11,7 +11,7 @@ use navi_actors::store::{
 use tracing::warn;
 use uuid::Uuid;
 
-use super::proof::need_all_scopes;
+use super::proof::{LINK_OPENS_MORE, need_all_scopes};
 use super::random::digest;
 use super::sign_in::{name_taken, recovery_hash};
 use super::{Access, Offer, Principal, Visitor, random};
@@ -213,7 +213,7 @@ impl Access {
             Some(user) => self.account(user).await?.user.name,
             None => role_name(offer.role).to_owned(),
         };
-        need_all_scopes(by)?;
+        need_all_scopes(by, LINK_OPENS_MORE)?;
         let (invitation, secret) = offer.made(Some(by.user), Utc::now());
         let (store, hash, row) = (
             self.store.clone(),

@@ -145,7 +145,7 @@ impl Said {
             ClientFrame::Message(input) => input.client_id.is_some(),
             ClientFrame::Approve { .. } => true,
             ClientFrame::Stop { .. }
-            | ClientFrame::Continue {}
+            | ClientFrame::Continue { .. }
             | ClientFrame::Withdraw { .. }
             | ClientFrame::EditQueued { .. }
             | ClientFrame::ResolveCall { .. }

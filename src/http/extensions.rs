@@ -1,6 +1,7 @@
 //! `/tools`, `/mcp`, `/skills`: what is added to Navi from outside, and what of it is allowed.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::App;
+use super::agents::blocking;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
@@ -116,8 +118,13 @@ pub(crate) async fn forbid(
 #[utoipa::path(get, path = "/mcp", tag = "extensions",
     responses((status = 200, description = "The configured MCP servers, and how each is.", body = ref("#/components/schemas/McpServerList")), Failures))]
 pub(crate) async fn servers(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
-    let view = app.engine.extensions_of(who.user).await?;
-    Ok(HttpResponse::Ok().json(view.servers))
+    let mut servers = app.engine.extensions_of(who.user).await?.servers;
+    let file = Arc::clone(&app.mcp_servers);
+    let mut versions = blocking(move || Ok(file.versions())).await?;
+    for server in &mut servers {
+        server.version = versions.remove(&server.name);
+    }
+    Ok(HttpResponse::Ok().json(servers))
 }
 
 #[utoipa::path(post, path = "/mcp/{name}/restart", tag = "extensions",

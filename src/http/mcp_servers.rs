@@ -1,17 +1,22 @@
 //! `/mcp/{name}`: MCP servers, added, tried, changed and taken out by whoever administers.
 
+use std::sync::Arc;
+
 use actix_web::http::Method;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpResponse, rt, web};
 use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::people::Recorded;
+use navi_actors::protocol::phrase::PhraseCode;
 use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::mcp::{Connection, ServerConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
+use tracing::info;
 
 use super::App;
+use super::agents::blocking;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
@@ -69,7 +74,8 @@ pub(crate) async fn entry(
     _: Principal,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let entry = on_file(&app, move |file| file.entry(&path)).await?;
+    let file = Arc::clone(&app.mcp_servers);
+    let entry = blocking(move || file.entry(&path)).await?;
     Ok(HttpResponse::Ok().json(entry))
 }
 
@@ -82,12 +88,17 @@ pub(crate) async fn write(
     who: Principal,
     visitor: Visitor,
     path: web::Path<String>,
-    JsonBody(draft): JsonBody<McpDraft>,
+    JsonBody(mut draft): JsonBody<McpDraft>,
 ) -> Result<HttpResponse, ApiError> {
+    need_leave_to_run(&app, &who, &mut draft, &visitor).await?;
     let name = path.into_inner();
-    let about = name.clone();
-    on_file(&app, move |file| file.write(&name, &draft)).await?;
-    written(&app, Recorded::McpServerWritten, who, about, visitor).await;
+    let change = Change {
+        what: Recorded::McpServerWritten,
+        name: name.clone(),
+        who,
+        visitor,
+    };
+    carried_out(&app, change, move |file| file.write(&name, &draft)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -102,9 +113,14 @@ pub(crate) async fn remove(
     query: web::Query<RemovalQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let name = path.into_inner();
-    let about = name.clone();
-    on_file(&app, move |file| file.remove(&name, &query.version)).await?;
-    written(&app, Recorded::McpServerRemoved, who, about, visitor).await;
+    let change = Change {
+        what: Recorded::McpServerRemoved,
+        name: name.clone(),
+        who,
+        visitor,
+    };
+    let remove = move |file: &McpServersFile| file.remove(&name, &query.version);
+    carried_out(&app, change, remove).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -118,9 +134,13 @@ pub(crate) async fn restore(
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let name = path.into_inner();
-    let about = name.clone();
-    on_file(&app, move |file| file.restore(&name)).await?;
-    written(&app, Recorded::McpServerWritten, who, about, visitor).await;
+    let change = Change {
+        what: Recorded::McpServerWritten,
+        name: name.clone(),
+        who,
+        visitor,
+    };
+    carried_out(&app, change, move |file| file.restore(&name)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -130,13 +150,18 @@ pub(crate) async fn restore(
     responses((status = 200, description = "What it offers, or why it could not be talked to. It was started as any server is, asked, and ended; nothing is kept.", body = ref("#/components/schemas/McpTrial")), Failures))]
 pub(crate) async fn try_out(
     app: web::Data<App>,
-    _: Principal,
+    who: Principal,
+    visitor: Visitor,
     path: web::Path<String>,
-    JsonBody(draft): JsonBody<McpDraft>,
+    JsonBody(mut draft): JsonBody<McpDraft>,
 ) -> Result<HttpResponse, ApiError> {
+    need_leave_to_run(&app, &who, &mut draft, &visitor).await?;
     let _leave = app.mcp_servers.trial()?;
-    let name = path.into_inner();
-    let config = on_file(&app, move |file| file.config(&name, &draft)).await?;
+    let (name, file) = (path.into_inner(), Arc::clone(&app.mcp_servers));
+    let config = blocking(move || file.config(&name, &draft)).await?;
+    // Before it runs: what it does may end all else.
+    let about = format!("{} ({})", config.name, config.transport.word());
+    noted(&app, Recorded::McpServerTried, about, &who, visitor).await;
     // Dropped with this where whoever asked has gone, or the service closes, and its program with it.
     let trial = app.closing.run_until_cancelled(trial(config)).await;
     let trial = trial.ok_or_else(|| {
@@ -171,22 +196,65 @@ async fn trial(config: ServerConfig) -> McpTrial {
     }
 }
 
-/// Puts in force what was written, and notes who wrote it.
-async fn written(app: &App, what: Recorded, who: Principal, name: String, visitor: Visitor) {
-    app.engine.extensions().rescan().await;
-    app.access
-        .note(what, Some(who.user), Some(name), visitor)
-        .await;
+/// Before anything: a program runs as Navi herself does, and a variable of hers may be a secret.
+async fn need_leave_to_run(
+    app: &App,
+    who: &Principal,
+    draft: &mut McpDraft,
+    visitor: &Visitor,
+) -> Result<(), NaviError> {
+    // It goes no further.
+    let password = draft.current_password.take();
+    if !draft.needs_leave_to_run() {
+        return Ok(());
+    }
+    app.access.need_leave_to_run(who, password, visitor).await
 }
 
-async fn on_file<T: Send + 'static>(
-    app: &web::Data<App>,
-    work: impl FnOnce(&McpServersFile) -> Result<T, NaviError> + Send + 'static,
-) -> Result<T, NaviError> {
-    let app = app.clone();
-    let work = web::block(move || work(&app.mcp_servers));
+/// What is done to which server's entry, and by whom.
+struct Change {
+    what: Recorded,
+    name: String,
+    who: Principal,
+    visitor: Visitor,
+}
+
+/// To its end, whoever goes away meanwhile: of what is written the record says who wrote it, and it
+/// is put in force.
+async fn carried_out(
+    app: &App,
+    change: Change,
+    write: impl FnOnce(&McpServersFile) -> Result<(), NaviError> + Send + 'static,
+) -> Result<(), NaviError> {
+    let (app, file) = (app.clone(), Arc::clone(&app.mcp_servers));
+    let work = rt::spawn(async move {
+        blocking(move || write(&file)).await?;
+        let Change {
+            what,
+            name,
+            who,
+            visitor,
+        } = change;
+        noted(&app, what, name, &who, visitor).await;
+        app.engine.extensions().rescan().await;
+        Ok(())
+    });
     work.await.unwrap_or_else(|_| {
-        let failed = "something failed here; Navi's log says what";
-        Err(NaviError::new(ErrorCode::Internal, failed))
+        Err(NaviError::said(
+            ErrorCode::Internal,
+            PhraseCode::SomethingFailed,
+        ))
     })
+}
+
+/// In the log and, where there are accounts, in the record.
+async fn noted(app: &App, what: Recorded, about: String, who: &Principal, visitor: Visitor) {
+    info!(
+        server = about,
+        ?what,
+        "an MCP server, by the page or the API"
+    );
+    app.access
+        .note(what, Some(who.user), Some(about), visitor)
+        .await;
 }

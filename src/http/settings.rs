@@ -7,7 +7,7 @@ use actix_web::http::Method;
 use actix_web::{HttpResponse, rt, web};
 use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
-use navi_actors::protocol::people::Recorded;
+use navi_actors::protocol::people::{Recorded, Scopes};
 use navi_actors::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use navi_actors::tools::mcp;
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ use super::openapi::Failures;
 use crate::access::{Principal, Visitor};
 use crate::backends;
 use crate::settings::change::{Check, SettingList, Written};
-use crate::settings::{Loaded, Secret, Settings};
+use crate::settings::{Loaded, Secret, Settings, needs_all_scopes};
 
 /// What is to be otherwise.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -116,11 +116,13 @@ async fn carried_out(
         let profiles = app.engine.profiles().into_iter();
         let profiles: Vec<String> = profiles.map(|profile| profile.id).collect();
         let loaded = Arc::clone(&app.loaded);
-        let check =
-            move |next: &Settings| would_start(next, &loaded.settings.default_profile, &profiles);
-        let written = blocking(move || write(&check)).await?;
-        put_in_force(&app, &written.loaded).await?;
         let (principal, visitor) = who;
+        let scopes = principal.grant.scopes;
+        let check = move |next: &Settings, changed: &[&'static str]| {
+            refuse_scopes(scopes, changed)?;
+            would_start(next, &loaded.settings.default_profile, &profiles)
+        };
+        let written = blocking(move || write(&check)).await?;
         let about = written.changed.join(", ");
         info!(
             settings = about,
@@ -134,6 +136,7 @@ async fn carried_out(
                 visitor,
             )
             .await;
+        put_in_force(&app, &written.loaded).await?;
         let file = Arc::clone(&app.settings);
         blocking(move || file.list()).await
     });
@@ -143,6 +146,23 @@ async fn carried_out(
             PhraseCode::SomethingFailed,
         ))
     })
+}
+
+/// A token for administering alone sends nobody's words elsewhere, and has nothing done unasked.
+/// A browser's login has all scopes.
+fn refuse_scopes(scopes: Scopes, changed: &[&'static str]) -> Result<(), NaviError> {
+    if scopes.include(Scopes::ALL) {
+        return Ok(());
+    }
+    match changed.iter().find(|key| needs_all_scopes(key)) {
+        None => Ok(()),
+        Some(key) => Err(NaviError::new(
+            ErrorCode::Forbidden,
+            format!(
+                "{key} opens more than this token; change it in the page, or by a token that has all scopes"
+            ),
+        )),
+    }
 }
 
 /// What a start checks of settings when it has read them. A default profile that holds already is
@@ -161,7 +181,7 @@ fn would_start(settings: &Settings, held: &str, profiles: &[String]) -> Result<(
             Phrase::new(PhraseCode::SetDefaultProfile, known),
         )));
     }
-    match backends::of_servers(settings) {
+    match backends::build(settings) {
         Ok(_) => Ok(()),
         Err(error) => refused(Phrase::plain(format!("{error:#}"))),
     }
@@ -179,7 +199,7 @@ async fn put_in_force(app: &App, next: &Loaded) -> Result<(), NaviError> {
         return Ok(());
     };
     let secrets = app.loaded.secrets.iter().chain(&next.secrets);
-    mcp::hide(secrets.map(Secret::reveal).map(str::to_owned).collect());
+    mcp::hide(secrets.map(Secret::reveal));
     app.engine.replace_backend(backend).await?;
     app.settings.use_model_server_of(next);
     Ok(())

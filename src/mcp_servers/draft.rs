@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use navi_actors::domain::redact::{HIDDEN, names_key, redacted};
+use navi_actors::tools::mcp;
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use url::Origin;
+
+use crate::settings::is_secret_variable;
 
 /// As many arguments, variables, headers and wanted tools as a form may have, of each.
 pub(crate) const MAX_ITEMS: usize = 100;
@@ -45,6 +49,9 @@ pub(crate) struct McpDraft {
     pub(crate) disabled: bool,
     /// The `version` that `GET /mcp/{name}` told; null for a new one.
     pub(crate) before: Option<String>,
+    /// Of who asks in a browser, for a program or where an address or a header stands for a variable:
+    /// needed by who has one, again after ten minutes.
+    pub(crate) current_password: Option<String>,
 }
 
 /// A server as it stands in the file, without its secrets.
@@ -98,14 +105,24 @@ impl McpEntry {
 }
 
 impl McpDraft {
+    /// Whether it has a program run here, or variables of Navi's sent to the address.
+    pub(crate) fn needs_leave_to_run(&self) -> bool {
+        let sent = self.url.iter().chain(self.headers.values().flatten());
+        self.command.is_some() || sent.into_iter().any(|text| text.contains("${"))
+    }
+
     /// What it is in the file, where `old` is there now: none of a field that it has no more.
     ///
     /// # Errors
     /// What is wrong with it, as far as the reader would not say it.
-    pub(super) fn fields(&self, old: Option<&Value>) -> Result<Fields, String> {
+    pub(super) fn fields(
+        &self,
+        old: Option<&Value>,
+        variable: &impl Fn(&str) -> Option<String>,
+    ) -> Result<Fields, String> {
         self.check()?;
         let url = self.address(old)?;
-        let stays = same_host(url.as_deref(), old.and_then(url_of));
+        let stays = same_host(url.as_deref(), old.and_then(url_of), variable);
         let headers = kept("headers", &self.headers, old, stays)?;
         let kind = old.and_then(|old| old.get("type").or(old.get("transport")));
         let fits = kind
@@ -160,6 +177,12 @@ impl McpDraft {
             }
             if text.contains('\0') {
                 return Err("no text may have a NUL character in it".to_owned());
+            }
+            // Whoever has a server changed from afar would read them there.
+            if let Some(ours) = mcp::variables(text).find(|name| is_secret_variable(name)) {
+                return Err(format!(
+                    "{ours} is Navi's own; write it into the file by hand"
+                ));
             }
         }
         if self
@@ -253,12 +276,25 @@ fn kept(
 }
 
 /// Whether what was given for one address may go to the other.
-fn same_host(url: Option<&str>, old: Option<&str>) -> bool {
-    let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
-    url == old
-        || url
-            .and_then(origin)
-            .is_some_and(|new| old.and_then(origin) == Some(new))
+fn same_host(
+    url: Option<&str>,
+    old: Option<&str>,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> bool {
+    let origins = |url: &str| {
+        let expanded = mcp::expanded(url, variable).ok()?;
+        Some([origin(url)?, origin(&expanded)?])
+    };
+    let is_same = |url: &str, old: &str| origins(url).is_some_and(|new| origins(old) == Some(new));
+    url == old || url.zip(old).is_some_and(|(url, old)| is_same(url, old))
+}
+
+/// Where an address leads to. None where somebody's name is in it: a variable could end the host
+/// before it.
+fn origin(url: &str) -> Option<Origin> {
+    let url = Url::parse(url).ok()?;
+    let is_nobodys = url.username().is_empty() && url.password().is_none();
+    (is_nobodys && url.origin().is_tuple()).then(|| url.origin())
 }
 
 fn url_of(entry: &Value) -> Option<&str> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
@@ -230,4 +230,103 @@ fn secrets_are_never_told_and_stay_where_they_come_back_as_told() {
         new["far"],
         json!({"url": old["far"]["serverUrl"], "headers": {"Authorization": old["far"]["headers"]["Authorization"]}})
     );
+}
+
+#[test]
+fn a_hidden_header_goes_to_no_host_that_a_variable_makes() {
+    let before = json!({"mcpServers": {
+        "far": {"url": "https://good.example/mcp", "headers": {"Authorization": "Bearer hunter2"}},
+    }});
+    let (house, file) = file(&before.to_string());
+    let version = told(&file, "far")["version"].clone();
+    for url in [
+        "https://evil.example${HOME}@good.example/mcp",
+        "https://me@good.example/mcp",
+        "https://good.example${NOT_SET_ANYWHERE:-.evil.example}/mcp",
+        "https://${NOT_SET_ANYWHERE:-evil.example/}@good.example/mcp",
+    ] {
+        let headers = json!({"Authorization": null});
+        let draft = draft(json!({"url": url, "headers": headers, "before": version}));
+        let (_, message) = refusal(file.write("far", &draft));
+        assert!(
+            message.contains("Authorization needs a value"),
+            "{url}: {message}"
+        );
+    }
+    assert_eq!(text(&house), before.to_string());
+}
+
+#[test]
+fn secrets_of_navis_own_are_put_into_nothing_from_here() {
+    let (house, file) = file("");
+    for reference in [
+        "${NAVI_API_TOKEN}",
+        "x ${env:OPENAI_API_KEY}",
+        "${PATH}${DATABASE_URL:-none}",
+    ] {
+        for server in [
+            json!({"command": reference}),
+            json!({"command": "x", "args": [reference]}),
+            json!({"command": "x", "env": {"K": reference}}),
+            json!({"url": format!("https://far.example/{reference}")}),
+            json!({"url": "https://far.example/", "headers": {"K": reference}}),
+        ] {
+            let (code, message) = refusal(file.write("a", &draft(server.clone())));
+            assert!(
+                code == ErrorCode::InvalidField && message.contains("is Navi's own"),
+                "{server}: {message}"
+            );
+        }
+    }
+    assert!(!house.path().join("mcp.json").exists());
+}
+
+#[test]
+fn a_server_that_is_switched_off_is_changed_without_its_variables() {
+    let (house, file) = file("");
+    for server in [
+        json!({"command": "x", "env": {"K": "${NOT_SET_ANYWHERE}"}}),
+        json!({"url": "${NOT_SET_ANYWHERE}/mcp"}),
+        json!({"url": "https://${NOT_SET_ANYWHERE}/mcp"}),
+        json!({"url": "https://far.example:${NOT_SET_ANYWHERE}/mcp"}),
+    ] {
+        let mut off = server.clone();
+        off["disabled"] = json!(true);
+        let before = file.entry("a").ok();
+        off["before"] = before.map_or(Value::Null, |_| told(&file, "a")["version"].clone());
+        file.write("a", &draft(off)).unwrap();
+        let mut on = server;
+        on["before"] = told(&file, "a")["version"].clone();
+        let (_, message) = refusal(file.write("a", &draft(on)));
+        assert!(message.contains("NOT_SET_ANYWHERE"), "{message}");
+    }
+    assert!(text(&house).contains("disabled"));
+}
+
+#[test]
+fn what_is_put_back_is_as_it_was_and_no_more_than_may_be() {
+    let (house, file) = file("{\"mcpServers\": {\"my server\": {\"command\": \"x\"}}}");
+    let version = file.versions().remove("my_server").unwrap();
+    assert_eq!(told(&file, "my_server")["version"], json!(version));
+    file.remove("my_server", &version).unwrap();
+    for n in 0..32 {
+        let server = draft(json!({"command": "x"}));
+        file.write(&format!("s{n}"), &server).unwrap();
+    }
+    let full = text(&house);
+    let (_, message) = refusal(file.restore("my_server"));
+    assert!(message.contains("more than 32"), "{message}");
+    assert_eq!(text(&house), full);
+    let version = file.versions().remove("s0").unwrap();
+    file.remove("s0", &version).unwrap();
+    file.restore("my_server").unwrap();
+    assert!(text(&house).contains("\"my server\""));
+}
+
+#[test]
+fn what_shows_who_asks_is_not_written() {
+    let (house, file) = file("");
+    let server = draft(json!({"command": "x", "current_password": "hunter2hunter2"}));
+    file.write("a", &server).unwrap();
+    assert!(!text(&house).contains("hunter2"));
 }

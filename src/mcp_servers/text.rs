@@ -20,6 +20,8 @@ pub(super) struct ServersText {
 /// A server as it is written.
 #[derive(Debug)]
 pub(super) struct Entry {
+    /// As it stands there.
+    pub(super) name: String,
     pub(super) text: String,
     pub(super) value: Value,
 }
@@ -49,12 +51,22 @@ impl ServersText {
     /// # Errors
     /// There are two.
     pub(super) fn entry(&self, name: &str) -> Result<Option<Entry>, String> {
-        let Some(value) = self.property(name)?.and_then(|found| found.value()) else {
+        let Some(found) = self.property(name)? else {
+            return Ok(None);
+        };
+        let (Some(name), Some(value)) = (found.decoded_name(), found.value()) else {
             return Ok(None);
         };
         let text = value.to_string();
         let value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-        Ok(Some(Entry { text, value }))
+        Ok(Some(Entry { name, text, value }))
+    }
+
+    /// The texts of all servers, by their names as the service calls them.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (String, String)> {
+        let properties = self.servers.properties().into_iter();
+        properties
+            .filter_map(|found| Some((plain(&found.decoded_name()?), found.value()?.to_string())))
     }
 
     /// Has the server's fields be these, and none where there is no value. Its other ones stay.
@@ -83,7 +95,7 @@ impl ServersText {
     }
 
     /// Puts a server back as it was.
-    pub(super) fn put(&self, name: &str, value: Value) {
+    pub(super) fn put_back(&self, name: &str, value: Value) {
         self.servers.append(name, input(value));
     }
 

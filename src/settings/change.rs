@@ -16,7 +16,8 @@ use super::edit::{self, Edits};
 use super::keys::{self, Key};
 use super::page::{SENT_TO, file_only};
 use super::sources::Texts;
-use super::{Loaded, PendingValue, Settings, SettingsError, ShownValue, load_with, written};
+use super::written::{self, Unwritten};
+use super::{Loaded, PendingValue, Secret, Settings, SettingsError, ShownValue, load_with};
 
 /// What holds at once when it is changed.
 const MODEL_SERVER: [&Key; 3] = [&keys::OPENAI_URL, &keys::OPENAI_KEY, &keys::OPENAI_MODEL];
@@ -28,7 +29,7 @@ pub(crate) struct SettingList {
     file: PathBuf,
     /// Of the file as it is now: a change has to name it.
     version: String,
-    /// Whether there is an earlier version to put back.
+    /// Whether there is an earlier version to put back, and nobody changed the file since.
     can_undo: bool,
     /// Why Navi would not start with the file as it is now; left out where she would.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,6 +43,7 @@ pub(crate) struct SettingsFile {
     /// As at the start.
     loaded: Arc<Loaded>,
     in_force: Mutex<InForce>,
+    last: Mutex<Option<LastWrite>>,
     /// Held from the look at the file until what it says is in force.
     turn: tokio::sync::Mutex<()>,
 }
@@ -50,6 +52,15 @@ pub(crate) struct SettingsFile {
 struct InForce {
     texts: Texts,
     values: Vec<ShownValue>,
+}
+
+/// The last change from here since the start.
+#[derive(Clone, Debug)]
+struct LastWrite {
+    /// Of the file that came of it.
+    version: String,
+    /// What it took the place of.
+    before: Secret,
 }
 
 /// What was written.
@@ -61,8 +72,8 @@ pub(crate) struct Written {
     pub(crate) changed: Vec<&'static str>,
 }
 
-/// What else must hold of settings for Navi to start.
-pub(crate) type Check = dyn Fn(&Settings) -> Result<(), NaviError> + Send + Sync;
+/// What else must hold of settings, and of those that become others, before they are written.
+pub(crate) type Check = dyn Fn(&Settings, &[&'static str]) -> Result<(), NaviError> + Send + Sync;
 
 impl SettingsFile {
     pub(crate) fn new(loaded: Arc<Loaded>) -> Self {
@@ -73,6 +84,7 @@ impl SettingsFile {
         Self {
             loaded,
             in_force: Mutex::new(in_force),
+            last: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
         }
     }
@@ -89,6 +101,9 @@ impl SettingsFile {
     pub(crate) fn list(&self) -> Result<SettingList, NaviError> {
         let text = self.read()?;
         let next = self.load(&text);
+        let version = written::version(&text);
+        let last = self.last.lock();
+        let can_undo = last.as_ref().is_some_and(|last| last.version == version);
         let force = self.in_force.lock();
         let rows = force.values.iter().map(|row| match &next {
             Ok(next) => row_of(row, &force.texts, next),
@@ -97,8 +112,8 @@ impl SettingsFile {
         Ok(SettingList {
             settings: rows.collect(),
             file: self.loaded.file.clone(),
-            version: written::version(&text),
-            can_undo: self.before().is_ok_and(|before| before != text),
+            version,
+            can_undo,
             problem: next.err().map(|error| problem_of(&error)),
         })
     }
@@ -139,16 +154,18 @@ impl SettingsFile {
     /// Puts the version before the last change back, and keeps the one that it takes the place of.
     ///
     /// # Errors
-    /// As [`SettingsFile::change`]; `not_found` where there is none, `forbidden` where what is
-    /// changed in the file alone was changed there since.
+    /// As [`SettingsFile::change`]; `not_found` where there is none, `forbidden` where the file was
+    /// changed by hand since: that is not taken back unsaid.
     pub(crate) fn undo(&self, version: &str, check: &Check) -> Result<Written, NaviError> {
         let now = self.read_version(version)?;
-        let before = self.before()?;
-        let differing = edit::differing(&now, &before, keys::ALL);
-        if let Some(key) = differing.iter().find(|key| file_only(key).is_some()) {
-            return Err(self.said(ErrorCode::Forbidden, PhraseCode::UndoByHand, key.path));
+        let last = self.last.lock().clone();
+        let none = || NaviError::said(ErrorCode::NotFound, PhraseCode::NoEarlierSettings);
+        let last = last.ok_or_else(none)?;
+        if last.version != version {
+            let by_hand = self.phrase(PhraseCode::UndoByHand);
+            return Err(NaviError::said(ErrorCode::Forbidden, by_hand));
         }
-        self.write(&now, &before, &Edits::new(), check)
+        self.write(&now, last.before.reveal(), &Edits::new(), check)
     }
 
     /// Whether the OpenAI-compatible server that will be asked is asked already.
@@ -199,30 +216,33 @@ impl SettingsFile {
         })?;
         let loaded = self.load(next).map_err(|error| refusal(&error, edits))?;
         keys_stay_home(&before.texts, &loaded.texts, edits)?;
-        check(&loaded.settings)?;
-        written::put(&self.loaded.file, next).map_err(|error| {
-            tracing::error!(%error, file = %self.loaded.file.display(), "settings could not be written");
-            let reason = Phrase::plain(error.to_string());
-            let unwritten = self.phrase(PhraseCode::SettingsUnwritten);
-            NaviError::said(ErrorCode::Internal, unwritten.with("reason", reason))
-        })?;
-        let changed = edit::differing(now, next, keys::ALL);
-        Ok(Written {
-            loaded,
-            changed: changed.iter().map(|key| key.path).collect(),
-        })
+        let changed = edit::differing(now, next, keys::ALL).into_iter();
+        let changed: Vec<&'static str> = changed.map(|key| key.path).collect();
+        check(&loaded.settings, &changed)?;
+        if next != now {
+            let put = written::put(&self.loaded.file, now, next);
+            put.map_err(|why| self.unwritten(why))?;
+            *self.last.lock() = Some(LastWrite {
+                version: written::version(next),
+                before: Secret::new(now.to_owned()),
+            });
+        }
+        Ok(Written { loaded, changed })
+    }
+
+    fn unwritten(&self, why: Unwritten) -> NaviError {
+        let error = match why {
+            Unwritten::Moved => return self.moved(),
+            Unwritten::Failed(error) => error,
+        };
+        tracing::error!(%error, file = %self.loaded.file.display(), "settings could not be written");
+        let reason = Phrase::plain(error.to_string());
+        let unwritten = self.phrase(PhraseCode::SettingsUnwritten);
+        NaviError::said(ErrorCode::Internal, unwritten.with("reason", reason))
     }
 
     fn read(&self) -> Result<String, NaviError> {
         written::read(&self.loaded.file).map_err(|error| self.unread(&error))
-    }
-
-    fn before(&self) -> Result<String, NaviError> {
-        let before = written::read_before(&self.loaded.file);
-        let none = || NaviError::said(ErrorCode::NotFound, PhraseCode::NoEarlierSettings);
-        before
-            .map_err(|error| self.unread(&error))?
-            .ok_or_else(none)
     }
 
     fn read_version(&self, version: &str) -> Result<String, NaviError> {
@@ -230,8 +250,12 @@ impl SettingsFile {
         if written::version(&text) == version {
             return Ok(text);
         }
+        Err(self.moved())
+    }
+
+    fn moved(&self) -> NaviError {
         let moved = self.phrase(PhraseCode::SettingsMoved);
-        Err(NaviError::said(ErrorCode::ChangeConflict, moved))
+        NaviError::said(ErrorCode::ChangeConflict, moved)
     }
 
     fn load(&self, text: &str) -> Result<Loaded, SettingsError> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::Key;
-use super::layers::{DEFAULTS, leaves};
+use super::layers::{DEFAULTS, leaves, without_source};
 
 /// What each is to be; none: it is taken out.
 pub(super) type Edits = BTreeMap<&'static str, Option<String>>;
@@ -18,7 +18,7 @@ pub(super) type Edits = BTreeMap<&'static str, Option<String>>;
 pub(super) fn edited(text: &str, edits: &Edits) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()
-        .map_err(|error: toml_edit::TomlError| error.to_string())?;
+        .map_err(|error: toml_edit::TomlError| without_source(&error.to_string()))?;
     let defaults: DocumentMut = DEFAULTS.parse().unwrap_or_default();
     for (path, text) in edits {
         let (section, name) = path.split_once('.').unwrap_or(("", path));
@@ -30,12 +30,21 @@ pub(super) fn edited(text: &str, edits: &Edits) -> Result<String, String> {
             None => take_out(&mut document, section, name),
         }
     }
-    let written = document.to_string();
+    let written = ends_as(text, document.to_string());
     if is_meant(text, &written, edits) {
         Ok(written)
     } else {
         Err("it sets this in a way that cannot be changed from here".to_owned())
     }
+}
+
+/// With the line ends that the text before had.
+fn ends_as(before: &str, written: String) -> String {
+    let windows = before.matches("\r\n").count();
+    if windows == 0 || windows < before.matches('\n').count() {
+        return written;
+    }
+    written.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
 /// Whether nothing but these changed.
@@ -243,6 +252,23 @@ level = \"warn\"
             ),
         ] {
             assert_eq!(edit(before, &[("runs.subagent_depth", Some("2"))]), after);
+        }
+        // On Windows.
+        let of_windows = FILE.replace('\n', "\r\n");
+        for (before, after) in [
+            (of_windows.as_str(), "subagent_depth = 2 # for now\r\n"),
+            ("[runs]\r\n", "[runs]\r\nsubagent_depth = 2\r\n"),
+            (
+                "[persona]\r\ntext = \"\"\"\r\none\r\ntwo\"\"\"\r\n",
+                "\"\"\"\r\none\r\ntwo\"\"\"\r\n\r\n[runs]\r\nsubagent_depth = 2\r\n",
+            ),
+        ] {
+            let written = edit(before, &[("runs.subagent_depth", Some("2"))]);
+            assert!(written.contains(after), "{written:?}");
+            assert_eq!(
+                written.matches('\n').count(),
+                written.matches("\r\n").count()
+            );
         }
         let text = "it is \"so\"\nand '''so'''";
         let written = edit("", &[("persona.text", Some(text))]);

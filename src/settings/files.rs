@@ -8,6 +8,7 @@ use navi_actors::tools::workspace::{FileAccess, WorkspaceLimits};
 
 use super::read::{self, Reader};
 use super::{keys, platform_data_dir, ssh, written};
+use crate::whole_file;
 
 /// What Navi keeps in the data directory under these names, whatever the settings say.
 const KEPT: [&str; 6] = [
@@ -72,6 +73,8 @@ pub(super) fn closed(r: &mut Reader<'_>, base: &Path) -> Vec<PathBuf> {
         own.into_iter()
             .filter_map(|key| r.optional(key, read::path_in(base))),
     );
+    let servers = r.optional(&keys::MCP_CONFIG, read::path_in(base));
+    closed.extend(servers.map(|file| whole_file::aside(&file)));
     if let Some(file) = r.file() {
         closed.extend(written::beside(&file));
         closed.push(file);

@@ -270,6 +270,11 @@ pub(crate) const ALL: &[&Key] = &[
     &FILES_MAX_TOTAL,
 ];
 
+/// Whether a variable holds a secret of Navi's own.
+pub(crate) fn is_secret_variable(name: &str) -> bool {
+    ALL.iter().any(|key| key.secret && key.variable == name)
+}
+
 /// The known key that a misspelt one most likely means.
 pub(crate) fn nearest(path: &str) -> Option<&'static str> {
     ALL.iter()

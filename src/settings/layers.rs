@@ -87,10 +87,8 @@ impl Layer {
         match leaves(text) {
             Ok(leaves) => Self::from_leaves(&name, leaves, problems),
             Err(error) => {
-                problems.push(format!(
-                    "{name} is not valid TOML: {}",
-                    error.to_string().trim_end()
-                ));
+                let error = without_source(&error.to_string());
+                problems.push(format!("{name} is not valid TOML: {error}"));
                 Self::of(&name, [])
             }
         }
@@ -178,6 +176,17 @@ impl FilePlace<'_> {
 fn is_absent(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// What a TOML parser says, without the line of the text that it shows: there may be a key in it.
+pub(super) fn without_source(error: &str) -> String {
+    let is_said = |line: &&str| {
+        let line = line.trim_start();
+        let line = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        !line.trim_start().starts_with('|')
+    };
+    let said: Vec<&str> = error.lines().filter(is_said).map(str::trim).collect();
+    said.join(": ")
 }
 
 /// All values of a TOML text by their dotted keys.

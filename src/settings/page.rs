@@ -1,7 +1,10 @@
 //! Which settings the page may change, and why the others are changed in the file alone.
 //!
-//! Whoever holds a browser that is signed in as an admin may change the first, so none of them lets
-//! anybody else in, runs a program that did not run, moves what is kept, or hides what was done.
+//! Whoever holds a browser that is signed in as an admin may change the first, with no other proof
+//! of who they are: they see in the page, and in the record, what became otherwise. So none of them
+//! lets anybody else in, names a program to run (that is `/mcp/{name}`, with proof), moves what is
+//! kept, or hides what was done. Some of them say to whom words go, or who is asked before
+//! something is done ([`needs_all_scopes`]): a token for administering alone changes none of those.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -157,6 +160,20 @@ pub(super) const SENT_TO: &[(&Key, &Key)] = &[
     (&k::HOME_ASSISTANT_TOKEN, &k::HOME_ASSISTANT_URL),
 ];
 
+/// What says where people's words go, and whether they are asked.
+const WEIGHTY: &[&Key] = &[
+    &k::CONSENT_MODE,
+    &k::OPENAI_URL,
+    &k::OLLAMA_HOST,
+    &k::HOME_ASSISTANT_URL,
+    &k::SEARXNG_URL,
+];
+
+/// Whether a token changes the setting of this key only where it may do everything.
+pub(crate) fn needs_all_scopes(path: &str) -> bool {
+    WEIGHTY.iter().any(|key| key.path == path)
+}
+
 /// Why the page may not change a setting; none where it may.
 pub(super) fn file_only(key: &Key) -> Option<FileOnly> {
     if PAGE.contains(&key) {
@@ -198,5 +215,8 @@ mod tests {
             assert_eq!(file_only(&key), Some(why), "{}", key.path);
         }
         assert_eq!(file_only(&k::OPENAI_URL), None);
+        for key in WEIGHTY {
+            assert!(PAGE.contains(key), "{}", key.path);
+        }
     }
 }

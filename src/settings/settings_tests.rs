@@ -311,10 +311,12 @@ fn a_file_that_is_named_must_exist_and_be_toml() {
     assert!(error.to_string().contains("cannot read"), "{error}");
 
     let broken = dir.path().join("broken.toml");
-    std::fs::write(&broken, "[ollama\n").unwrap();
+    std::fs::write(&broken, "# Mine.\n[openai]\napi_key = \"sk-hunter2\n").unwrap();
     overrides.config = Some(broken);
     let error = load(&overrides, &environment(&[])).unwrap_err();
     assert!(error.to_string().contains("not valid TOML"), "{error}");
+    assert!(error.to_string().contains("line 3"), "{error}");
+    assert!(!error.to_string().contains("hunter2"), "{error}");
 }
 
 #[test]
@@ -586,5 +588,32 @@ fn a_provider_without_tls_is_warned_of() {
         "http://[::1]",
     ] {
         assert!(!warned(near), "{near}");
+    }
+}
+
+#[test]
+fn what_a_crash_leaves_beside_a_file_with_keys_is_closed_to_tools() {
+    let dir = tempfile::tempdir().unwrap();
+    let servers = dir.path().join("mcp.json");
+    let loaded = load_with(&[("NAVI_MCP_CONFIG", servers.to_str().unwrap())]).unwrap();
+    let closed = &loaded.settings.file_access.closed;
+    assert!(closed.contains(&dir.path().join(".mcp.json.new")));
+    let file = dir.path().join("navi.toml");
+    std::fs::write(&file, "").unwrap();
+    let overrides = Overrides {
+        data_dir: Some(dir.path().join("data")),
+        config: Some(file),
+        ..Overrides::default()
+    };
+    let loaded = load(&overrides, &environment(&[])).unwrap();
+    let closed = &loaded.settings.file_access.closed;
+    for name in [
+        "navi.toml",
+        ".navi.toml.new",
+        "navi.toml.before",
+        ".navi.toml.before.new",
+    ] {
+        let real = std::fs::canonicalize(dir.path()).unwrap();
+        assert!(closed.contains(&real.join(name)), "{name}");
     }
 }

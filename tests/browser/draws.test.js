@@ -7,26 +7,31 @@ import { world } from './harness/world.js';
 
 const call = (name, args) => ({ tool_call: { name, arguments: args } });
 const PIECES = 12;
+/** So often is one drawn for a piece at the most: a long one is told in two. */
+const A_PIECE = 2;
 
 describe('each frame redraws only what changed', () => {
   const it_has = world({ settings: { NAVI_CONSENT_MODE: 'auto' } });
 
-  /** Counts from here on which elements are drawn, by their names, each with how many of them. */
+  /** Counts from here on which elements are drawn, by their names: how many of them, and how often each at the most. */
   const count = (page) => page.evaluate(() => {
     const { prototype } = customElements.get('navi-message');
     const element = Object.getPrototypeOf(prototype);
     const { performUpdate } = element;
     window.drawn = {};
     element.performUpdate = function counted() {
-      (window.drawn[this.localName] ??= new Set()).add(this);
+      const often = (window.drawn[this.localName] ??= new Map());
+      often.set(this, (often.get(this) ?? 0) + 1);
       return performUpdate.call(this);
     };
   });
   /** Without what counts seconds, and what says how the service is: that is told now and then. */
   const BESIDE = new Set(['navi-status-line', 'navi-banner', 'navi-mode', 'navi-settings']);
   const drawn = async (page) => {
-    const all = await page.evaluate(() => Object.entries(window.drawn).map(([name, { size }]) => [name, size]));
-    return Object.fromEntries(all.filter(([name]) => !BESIDE.has(name)));
+    const all = await page.evaluate(() => Object.entries(window.drawn).map(([name, often]) => [name, often.size, Math.max(...often.values())]));
+    const told = all.filter(([name]) => !BESIDE.has(name));
+    for (const [name, , often] of told) assert.ok(often <= A_PIECE * PIECES, `${name} is drawn ${often} times`);
+    return Object.fromEntries(told.map(([name, elements]) => [name, elements]));
   };
 
   /** A piece each time that the test opens a gate: each comes in a frame of its own. */

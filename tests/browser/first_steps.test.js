@@ -108,6 +108,7 @@ describe('the first steps by an address and a key', () => {
     await part('first-no-model').waitFor();
     await part('first-address').locator('summary').click();
     await part('server-address').fill(model.address);
+    assert.equal(await part('server-key').getAttribute('autocomplete'), 'new-password', 'a browser fills no password in');
     await part('server-key').fill('sk-wrong');
     await tab.page.keyboard.press('Enter');
     await part('error-card').filter({ hasText: 'refuses the key' }).waitFor();
@@ -119,6 +120,19 @@ describe('the first steps by an address and a key', () => {
   it('have the server that was tried answer the first message, and show its key nowhere', async () => {
     const { model, navi, tab } = it_has;
     await part('server-key').fill(KEY);
+    await part('error-card').waitFor({ state: 'detached' });
+    // What is tried while it is changed is another one: its answer is not told.
+    let release;
+    const asked = new Promise((resolve) => {
+      void tab.page.route('**/api/models/try', (route) => { release = () => route.continue(); resolve(); }, { times: 1 });
+    });
+    await part('server-try').click();
+    await asked;
+    await part('server-address').fill(`${model.address}/v1`);
+    await release();
+    await tab.page.locator('[data-testid="server-try"]:enabled').waitFor();
+    assert.equal(await part('server-found').count() + await part('error-card').count(), 0);
+    await part('server-address').fill(model.address);
     await part('server-try').click();
     await part('server-found').filter({ hasText: '2 models' }).waitFor();
     await part('server-model').selectOption('second:7b');
@@ -130,6 +144,9 @@ describe('the first steps by an address and a key', () => {
     assert.match(file, /\[openai\][^]*second:7b/);
     assert.ok(file.includes(KEY));
     assert.doesNotMatch(await tab.page.content(), /hunter2/);
+    // What stands in a field is no part of the markup.
+    const written = await tab.page.locator('input, textarea').evaluateAll((fields) => fields.map(({ value }) => value));
+    assert.doesNotMatch(written.join('\n'), /hunter2/);
 
     await tab.send('Hello');
     await tab.sees('You said: Hello');

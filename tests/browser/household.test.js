@@ -17,9 +17,9 @@ const PASSWORD = 'a window by the river';
 /** Where an admin manages people. */
 const MANAGED = /people|powers|record/;
 /** What is for admins alone. */
-const ADMINS = ['/api/diagnostics', '/api/invitations', '/api/people', '/api/powers', '/api/record', '/api/record/export', '/api/settings', '/extensions', '/metrics'];
+const ADMINS = ['/api/diagnostics', '/api/invitations', '/api/people', '/api/powers', '/api/record', '/api/record/export', '/api/settings', '/extensions', '/mcp/{name}', '/metrics'];
 /** What answers otherwise to who asks for it so. */
-const OTHERWISE = { '/api/mcp': 406, '/api/shared': 400, '/api/shared/events': 400, '/api/sign-on/callback': 303, '/login/{secret}': 303 };
+const OTHERWISE = { '/api/mcp': 406, '/mcp/{name}': 404, '/sessions/{session_id}/remote-image': 404, '/api/shared': 400, '/api/shared/events': 400, '/api/sign-on/callback': 303, '/login/{secret}': 303 };
 const call = (name, args) => ({ tool_call: { name, arguments: args } });
 
 describe('a household', () => {
@@ -181,6 +181,7 @@ describe('a household', () => {
         '/sessions/{session_id}/workspace/image path': image.path,
         '/sessions/{session_id}/messages/{message_id}/images/{n} n': 0,
         category: 'people', key: canary, response_id: id, n: 1, id: 'secretary', model: 'navi', secret: '0'.repeat(64), q: canary,
+        name: 'nobody', url: 'http://127.0.0.1:1/picture.png',
       });
       person.ids.add(id).add(conversation.id);
       await person.collect('/sessions', session, ...['approvals', 'files', 'runs', 'people'].map((part) => `${session}/${part}`),
@@ -248,7 +249,8 @@ describe('a household', () => {
       const theirs = otherThan(person).things;
       for (const route of routes) {
         const { status, text, bytes } = await person.ask(filled(route, person.things));
-        assert.equal(status, OTHERWISE[route.path] ?? (person === bohdan && ADMINS.includes(route.path) ? 403 : 200), `${route.path}: ${bytes}`);
+        const expected = person === bohdan && ADMINS.includes(route.path) ? 403 : OTHERWISE[route.path] ?? 200;
+        assert.equal(status, expected, `${route.path}: ${bytes}`);
         assertNothing(person, text, route.path);
         for (const { things, asked } of exchanged(route, person.things, theirs)) {
           const refused = await person.ask(filled(route, things));

@@ -136,6 +136,41 @@ describe('kill -9 while a tool runs', () => {
   });
 });
 
+describe('a question about a call that is not drawn', () => {
+  // An imported answer has no run behind it.
+  const it_has = world({ settings: { NAVI_CONSENT_MODE: 'auto' }, options: { expected: /status of 404/ } });
+
+  it('is led to, wherever one reads', async () => {
+    const { model, navi, tab } = it_has;
+    const question = tab.page.getByTestId('unknown-call');
+    const first = await tab.page.evaluate(async () => {
+      const headers = { 'content-type': 'application/json', 'x-navi-key': localStorage.getItem('navi.key') };
+      const asked = async (path, more) => (await fetch(path, { headers, ...more })).json();
+      const messages = Array.from({ length: 120 }, (_, n) => [
+        { role: 'user', content: `Turn ${n + 1}.` }, { role: 'assistant', content: `Answer ${n + 1}.` },
+      ]).flat();
+      const { session } = await asked('sessions/import', { method: 'POST', body: JSON.stringify({ messages }) });
+      return `#/s/${session.id}/m/${(await asked(`sessions/${session.id}`)).messages[0].id}`;
+    });
+    await tab.page.evaluate((hash) => { location.hash = hash; }, first.replace(/\/m\/.*/, ''));
+    await tab.sees('Answer 120.');
+    await model.script({ when: 'Make it.', steps: [makeIt] });
+    await tab.send('Make it.');
+    await tab.page.getByTestId('output-text').getByText('begun').waitFor();
+    await navi.kill();
+    await navi.start();
+    await question.waitFor();
+    await tab.page.evaluate((hash) => { location.hash = hash; }, first);
+    await tab.page.getByText('Answer 1.', { exact: true }).waitFor();
+    // A link takes the keyboard along.
+    await tab.page.waitForFunction(() => document.activeElement?.matches('article'));
+    await question.waitFor({ state: 'detached' });
+    await tab.page.getByTestId('unknown-show').press('Enter');
+    await question.waitFor();
+    await tab.page.waitForFunction(() => document.activeElement?.matches('[data-testid="unknown-call"]'));
+  });
+});
+
 describe('a restart in order', () => {
   const it_has = world();
   const LONG = Array.from({ length: 60 }, (_, at) => `Line ${at + 1} of a long story.\n\n`).join('');

@@ -13,8 +13,11 @@ describe('pictures that stand elsewhere', () => {
   // What is no picture is answered with 400.
   const it_has = world({ settings: { NAVI_FETCH_ALLOWED_HOSTS: '127.0.0.1' }, options: { expected: /400/ } });
   const requests = [];
-  const site = createServer(({ url }, response) => {
+  /** Requests that are answered later, by their addresses. */
+  const held = new Map();
+  const site = createServer(async ({ url }, response) => {
     requests.push(url);
+    await held.get(url)?.();
     if (url.endsWith('.png')) response.writeHead(200, { 'content-type': 'image/png' }).end(PIXEL);
     else response.writeHead(200, { 'content-type': 'text/html' }).end('<p>no picture');
   });
@@ -25,6 +28,19 @@ describe('pictures that stand elsewhere', () => {
     address = `http://127.0.0.1:${site.address().port}`;
   });
   after(() => site.close());
+
+  /** Answers what is asked for there once it is released. */
+  function hold(url) {
+    const answered = {};
+    const released = new Promise((resolve) => { answered.release = resolve; });
+    answered.asked = new Promise((resolve) => {
+      held.set(url, () => {
+        resolve();
+        return released;
+      });
+    });
+    return answered;
+  }
 
   const offers = () => it_has.tab.page.locator('[data-testid="remote-image"][data-state="offered"]');
   const pictures = () => it_has.tab.page.locator('navi-remote-image').getByTestId('picture');
@@ -50,11 +66,14 @@ describe('pictures that stand elsewhere', () => {
     assert.deepEqual(requests, []);
   });
 
-  it('are shown when one asks, those of the host that stand there, and open large', async () => {
+  it('are shown when one asks, each by itself, and open large', async () => {
     const { tab } = it_has;
     await offers().first().getByTestId('remote-image-show').click();
-    await pictures().nth(1).waitFor();
-    assert.deepEqual(requests.toSorted(), ['/chart.png?said=the%20secret.png', '/two.png']);
+    await pictures().first().waitFor();
+    // Who pressed goes on from there; the other one of this host nobody asked for.
+    await tab.page.waitForFunction(() => document.activeElement?.matches('navi-remote-image .picture'));
+    assert.deepEqual(requests, ['/chart.png?said=the%20secret.png']);
+    assert.equal(await offers().count(), 1);
     await tab.page.waitForFunction((image) => image.naturalWidth === 1, await pictures().first().locator('img').elementHandle());
     await pictures().first().click();
     await tab.page.getByTestId('picture-panel').waitFor();
@@ -62,13 +81,33 @@ describe('pictures that stand elsewhere', () => {
     await tab.page.getByTestId('picture-panel').waitFor({ state: 'detached' });
   });
 
-  it('that come later are asked for anew: their address may say something', async () => {
+  it('show all of an address above their button, however long', async () => {
+    const { tab } = it_has;
     const before_it = requests.length;
-    await answer(`![More](${address}/more.png?said=more.png)`);
-    await offers().first().waitFor();
+    await answer(`![More](${address}/more.png?said=${'much%20'.repeat(300)}more.png)`);
+    await offers().nth(1).waitFor();
+    const { hidden_px, above } = await offers().last().evaluate((offer) => {
+      const link = offer.querySelector('.remote-address');
+      const { bottom } = link.getBoundingClientRect();
+      return { hidden_px: link.scrollHeight - link.clientHeight, above: bottom <= offer.querySelector('button').getBoundingClientRect().top };
+    });
+    assert.ok(hidden_px <= 1 && above, JSON.stringify({ hidden_px, above }));
     assert.equal(requests.length, before_it);
     // What was asked for stays.
-    assert.equal(await pictures().count(), 2);
+    assert.equal(await pictures().count(), 1);
+  });
+
+  it('leave the keyboard where somebody writes by the time they are there', async () => {
+    const { tab } = it_has;
+    const answered = hold('/slow.png');
+    await answer(`![Slow](${address}/slow.png)`);
+    await offers().last().getByTestId('remote-image-show').click();
+    await answered.asked;
+    await tab.composer.fill('Meanwhile');
+    answered.release();
+    await pictures().nth(1).waitFor();
+    assert.equal(await tab.composer.evaluate((field) => field === document.activeElement), true);
+    await tab.composer.fill('');
   });
 
   it('say so where there is none, and can be tried again', async () => {
@@ -84,7 +123,7 @@ describe('pictures that stand elsewhere', () => {
     const { tab } = it_has;
     const before_it = requests.length;
     await tab.page.reload();
-    await offers().nth(3).waitFor();
+    await offers().nth(4).waitFor();
     assert.equal(await pictures().count(), 0);
     assert.equal(requests.length, before_it);
   });

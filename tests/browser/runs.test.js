@@ -231,7 +231,7 @@ describe('the details of a run', () => {
     assert.equal(piece, 'system');
     assert.match(words, /^The instructions changed: ≈ [\d,]+ tokens were read again, .*€[\d.,]+$/);
     await tab.page.getByTestId('context-meter').click();
-    await tab.page.getByTestId('context-prefix').getByText(`In the last run: ${words}.`).waitFor();
+    await tab.page.getByTestId('context-prefix').getByText(`About the last run. ${words}.`).waitFor();
     await tab.page.keyboard.press('Escape');
   });
 

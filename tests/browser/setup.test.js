@@ -66,6 +66,46 @@ describe('how Navi is set up', () => {
     assert.match(await file(), /subagent_depth = 1/);
   });
 
+  it('keeps what is written of one setting whatever becomes of another, and has the keyboard go on in its row', async () => {
+    const { navi, tab } = it_has;
+    const row = (key) => tab.page.locator(`[data-testid="setting"][data-key="${key}"]`);
+    const isFocused = (key, id) => tab.page.waitForFunction(([key, id]) => document.activeElement?.dataset.testid === id
+      && document.activeElement.closest('[data-key]')?.dataset.key === key, [key, id]);
+    const [depth, level] = [row('runs.subagent_depth'), row('log.level')];
+    await depth.getByTestId('setting-edit').click();
+    await isFocused('runs.subagent_depth', 'setting-value');
+    await depth.getByTestId('setting-value').fill('3');
+    await level.getByTestId('setting-edit').click();
+    await isFocused('log.level', 'setting-value');
+    await level.getByTestId('setting-value').fill('no[such');
+    await level.getByTestId('setting-save').click();
+    await level.getByTestId('error-card').waitFor();
+    assert.equal(await part('error-card').count(), 1);
+    await level.getByTestId('setting-value').fill('warn');
+    await level.getByTestId('setting-save').click();
+    await level.getByTestId('setting-pending').filter({ hasText: 'warn' }).waitFor();
+    await isFocused('log.level', 'setting-edit');
+    await level.getByTestId('setting-reset').click();
+    await level.getByTestId('setting-pending').waitFor({ state: 'detached' });
+    await isFocused('log.level', 'setting-edit');
+    assert.equal(await depth.getByTestId('setting-value').inputValue(), '3');
+    await depth.getByTestId('setting-cancel').click();
+    await isFocused('runs.subagent_depth', 'setting-edit');
+
+    const key = row('web.brave_api_key');
+    await key.getByTestId('setting-edit').click();
+    assert.equal(await key.getByTestId('setting-value').getAttribute('autocomplete'), 'new-password');
+    await key.getByTestId('setting-value').fill('sk-hunter3');
+    await key.getByTestId('setting-save').click();
+    await key.getByTestId('setting-edit').click();
+    assert.equal(await key.getByTestId('setting-value').inputValue(), '');
+    await tab.page.keyboard.press('Enter');
+    await isFocused('web.brave_api_key', 'setting-edit');
+    assert.match(await readFile(join(navi.dataDir, 'navi.toml'), 'utf8'), /sk-hunter3/);
+    await key.getByTestId('setting-reset').click();
+    await key.getByTestId('setting-reset').waitFor({ state: 'detached' });
+  });
+
   it('tells one of two who change settings at once, and loses nothing', async () => {
     const { navi, tab, window } = it_has;
     const other = await window.tabBeside(tab);

@@ -109,6 +109,12 @@ describe('the work of a run', () => {
     await tab.screenshot('work-with-asides');
     await heads().nth(had).click();
     await aside.waitFor({ state: 'detached' });
+    // On paper nobody unfolds it.
+    await tab.page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    await aside.waitFor();
+    assert.equal(await cards().count(), shown);
+    await tab.page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    await aside.waitFor({ state: 'detached' });
   });
 });
 

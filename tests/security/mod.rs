@@ -14,6 +14,7 @@ mod fetch;
 mod homes;
 mod limits;
 mod matrix;
+mod mcp_programs;
 mod orders;
 mod own_limits;
 mod passkeys;

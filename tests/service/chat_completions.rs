@@ -379,6 +379,15 @@ async fn a_message_that_a_stop_held_back_is_an_error_and_no_endless_wait() {
     );
     let waits = server.get(&format!("/sessions/{session}")).await;
     assert_eq!(waits["queue"][0]["content"], "And then?");
+
+    // Asked again it is the message that waits there, and the stop is long past.
+    let again = ask(&server, &streamed(said("And then?")), &headers).await;
+    let again = chunks(again).await;
+    let error = &again.last().unwrap()["error"];
+    assert!(
+        error["message"].as_str().unwrap().contains("held"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

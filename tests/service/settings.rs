@@ -88,6 +88,13 @@ async fn a_setting_is_written_shown_until_the_next_start_and_put_back() {
         (&depth["in_file"], &depth["origin"]),
         (&json!(true), &json!(file))
     );
+    // What was written before the start is not told from what was written by hand.
+    assert_eq!(list["can_undo"], false);
+    let (status, refusal) = undo(&server).await;
+    assert_eq!(
+        (status.as_u16(), phrase(&refusal)),
+        (404, "no_earlier_settings")
+    );
 
     let (_, list) = change(&server, json!({"log.level": null})).await;
     assert_eq!(
@@ -218,17 +225,39 @@ async fn of_two_who_change_settings_at_once_one_is_told() {
 
 #[tokio::test]
 async fn what_was_changed_by_hand_is_not_undone_from_the_page() {
-    let (house, file) = furnished("[tools]\nsandbox_read_paths = \"/opt\"\n", &[]);
+    let before = "[tools]\nsandbox_read_paths = \"/opt\"\n[runs]\nsubagent_depth = 1\n";
+    let (house, file) = furnished(before, &[]);
     let server = house.start();
     assert_eq!(
         change(&server, json!({"log.level": "warn"})).await.0,
         StatusCode::OK
     );
-    let closed = read(&file).replace("/opt", "");
-    std::fs::write(&file, &closed).unwrap();
-    let (status, refusal) = undo(&server).await;
-    assert_eq!((status.as_u16(), phrase(&refusal)), (403, "undo_by_hand"));
-    assert_eq!(read(&file), closed);
+    let from_here = read(&file);
+    // Be it what the page may change too.
+    for by_hand in [("/opt", ""), ("depth = 1", "depth = 2")] {
+        let text = from_here.replace(by_hand.0, by_hand.1);
+        std::fs::write(&file, &text).unwrap();
+        assert_eq!(server.get("/api/settings").await["can_undo"], false);
+        let (status, refusal) = undo(&server).await;
+        assert_eq!((status.as_u16(), phrase(&refusal)), (403, "undo_by_hand"));
+        assert_eq!(read(&file), text);
+    }
+    std::fs::write(&file, &from_here).unwrap();
+    assert_eq!(undo(&server).await.0, StatusCode::OK);
+    assert_eq!(read(&file), before);
+}
+
+#[tokio::test]
+async fn a_starter_model_that_is_none_is_found_before_it_is_used() {
+    let text = "[model]\nbackend = \"ollama\"\n[starter]\nmodel = \"smolm\"\n";
+    let (house, file) = furnished(text, &[("STARTER_MODEL", "")]);
+    let server = house.start();
+    let (status, refusal) = change(&server, json!({"model.backend": "auto"})).await;
+    assert_eq!(
+        (status.as_u16(), phrase(&refusal)),
+        (400, "settings_refused")
+    );
+    assert_eq!(read(&file), text);
 }
 
 #[tokio::test]
@@ -255,6 +284,21 @@ async fn a_secret_is_written_and_never_told() {
         );
     }
     assert!(!server.said().contains(KEY));
+    // Nor where the line with it cannot be read.
+    std::fs::write(&file, format!("# Mine.\n[openai]\napi_key = \"{KEY}\n")).unwrap();
+    let list = server.get("/api/settings").await;
+    let (status, refusal) = change(&server, json!({"log.level": "warn"})).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    for told in [list["problem"].to_string(), refusal.to_string()] {
+        assert!(told.contains("line 3") && !told.contains(KEY), "{told}");
+    }
+    let printed = house.run(&["config"]);
+    assert!(!printed.status.success());
+    let printed = String::from_utf8_lossy(&printed.stderr).into_owned();
+    assert!(
+        printed.contains("line 3") && !printed.contains(KEY),
+        "{printed}"
+    );
 }
 
 /// A server that wants a key.
@@ -444,6 +488,48 @@ async fn a_model_server_that_is_replaced_ends_no_answer() {
             .iter()
             .any(crate::fake_model::Recorded::is_chat)
     );
+}
+
+#[tokio::test]
+async fn a_token_for_administering_alone_sends_nobodys_words_elsewhere() {
+    let house = House::new(&[("NAVI_ACCOUNTS", "on")]);
+    let server = house.start();
+    let file = house.data_dir().join("navi.toml");
+    let admin = Person::join(&server, "Ada", "admin").await;
+    let narrow = Person {
+        token: admin.token_for(&server, &["read", "run", "admin"]).await,
+        ..admin.clone()
+    };
+    let ask = async |who: &Person, method, path, mut body: Value| {
+        body["version"] = version(&server).await;
+        let (status, _) = who.call(&server, method, path, Some(body)).await;
+        status
+    };
+    let patch = async |who: &Person, changes: Value| {
+        let body = json!({"changes": changes});
+        ask(who, Method::PATCH, "/api/settings", body).await
+    };
+    let auto = json!({"consent.mode": "auto", "log.level": "warn"});
+    for changes in [
+        auto.clone(),
+        json!({"openai.base_url": "http://127.0.0.1:9"}),
+        json!({"web.searxng_url": "http://127.0.0.1:9"}),
+        json!({"home_assistant.url": "http://127.0.0.1:9", "home_assistant.token": "x"}),
+    ] {
+        let status = patch(&narrow, changes.clone()).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{changes}");
+    }
+    let there = json!({"base_url": "http://127.0.0.1:9", "api_key": ""});
+    let status = ask(&narrow, Method::PUT, "/api/models/server", there).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(!file.exists());
+
+    assert_eq!(patch(&admin, auto).await, StatusCode::OK);
+    let undone = ask(&narrow, Method::POST, "/api/settings/undo", json!({})).await;
+    assert_eq!(undone, StatusCode::FORBIDDEN);
+    assert!(read(&file).contains("auto"));
+    let rest = json!({"log.level": "error"});
+    assert_eq!(patch(&narrow, rest).await, StatusCode::OK);
 }
 
 #[tokio::test]

@@ -299,7 +299,7 @@ export function stop() {
  * @returns {boolean} whether it is on its way
  */
 export function approve(approval_id, decision, note) {
-  if (link?.send({ type: 'approve', approval_id, decision, ...(note === '' ? {} : { note }) }) !== true) return false;
+  if (!send({ type: 'approve', approval_id, decision, ...(note === '' ? {} : { note }) })) return false;
   answering.set(new Map([...answering.get(), [approval_id, { decision, sending: true }]]));
   return true;
 }
@@ -328,9 +328,15 @@ export const setProfile = (profile_id) => ask((id) => api.change(id, { profile_i
 /** The model that answers from the next message on; null for the profile's own. @param {string | null} model */
 export const setModel = (model) => ask((id) => api.change(id, { model }));
 
-export function continueRun() {
-  if (link?.send({ type: 'continue' }) === true) continuing.set(true);
+/** @param {object} frame */
+function goOn(frame) {
+  if (send(frame)) continuing.set(true);
 }
+
+export const continueRun = () => goOn({ type: 'continue' });
+
+/** Begins what Stop held back, whatever the run before it left. */
+export const sendHeld = () => goOn({ type: 'continue', queue: true });
 
 /** @param {string} message_id */
 export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_id });
@@ -341,7 +347,7 @@ export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_i
  * @param {string} content
  * @returns {boolean} whether it is on its way
  */
-export const editQueued = (message_id, content) => link?.send({ type: 'edit_queued', message_id, content }) === true;
+export const editQueued = (message_id, content) => send({ type: 'edit_queued', message_id, content });
 
 /** What is done where the service knows the login no more. */
 let unauthorizedHandler = () => {};

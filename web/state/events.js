@@ -8,7 +8,7 @@ import { isDenied, withRequest, withResolution } from './approvals.js';
 import {
   closeRun, closeThinking, mapAssistant, mapLastAssistant, withDelta, withOutput, withoutQueued, withoutWaiting,
 } from './edits.js';
-import { fromSnapshot } from './model.js';
+import { fromSnapshot, withHeld } from './model.js';
 import { endRun, withAccepted, withPlan, withQueued, withRun } from './run.js';
 import { withNotice, withPlanText, withResult, withStarted, withSwitch, withTurnThinking } from './thread.js';
 import { withDecision, withUnknown } from './unknown_calls.js';
@@ -190,7 +190,7 @@ export const EVENTS = {
     aloud: ({ content }, { t, answer }) => t('announce.finished', { text: answer(content) }),
   },
   stream_stopped: {
-    session: (state, frame) => ({ ...endRun(state, frame, 'stopped', 'stopped'), ending: { kind: 'stopped' } }),
+    session: (state, frame) => ({ ...endRun(state, frame, 'stopped', 'stopped'), ending: withHeld(null) }),
     child: (child, { at }) => closeRun(child, child.run_id, at, 'stopped', 'stopped'),
     row: () => ({}),
     aloud: (_frame, { t }) => t('announce.stopped'),
@@ -207,8 +207,8 @@ export const EVENTS = {
   notice: {
     session: (state, frame) => {
       const told = withNotice(state, frame);
-      // An answer that had come to its end as Stop came: what waits is held all the same, until somebody goes on.
-      return frame.code === 'queue_held' ? { ...told, ending: told.ending ?? { kind: 'stopped' } } : told;
+      // A run that ended otherwise as Stop came: what waits is held all the same, until somebody goes on.
+      return frame.code === 'queue_held' ? { ...told, ending: withHeld(told.ending) } : told;
     },
     child: withNotice,
     row: ({ message, phrase }) => ({ text: message, phrase }),

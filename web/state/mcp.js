@@ -29,30 +29,70 @@ export function formOf(entry) {
   };
 }
 
-/** @param {McpForm} form @param {McpEntry | null} entry that it began with @returns {McpDraft} */
+/** What a form begins with. @param {McpEntry | null} entry null for a new one */
+export const begun = (entry) => (entry === null ? EMPTY : formOf(entry));
+
+/** Whether somebody wrote in it. @param {McpForm} form @param {McpEntry | null} entry that it began with */
+export const isWritten = (form, entry) => JSON.stringify(form) !== JSON.stringify(begun(entry));
+
+/** Without what is secret, as it began. @param {McpForm} form @param {McpEntry | null} entry @returns {McpForm} */
+export function withoutSecrets(form, entry) {
+  const { env, headers } = begun(entry);
+  return { ...form, env, headers };
+}
+
+/**
+ * What was not touched stays as the entry has it: a text cannot say all that a list can.
+ * @param {McpForm} form
+ * @param {McpEntry | null} entry that it began with
+ * @returns {McpDraft}
+ */
 export function draftOf(form, entry) {
   const is_program = form.kind === 'program';
-  const tools = linesOf(form.tools);
+  const before = entry === null ? null : formOf(entry);
+  /**
+   * @template T
+   * @param {keyof McpForm} field
+   * @param {(entry: McpEntry) => T} own
+   * @param {(text: string) => T} written
+   */
+  const kept = (field, own, written) =>
+    entry !== null && form[field] === before?.[field] ? own(entry) : written(form[field]);
   return {
-    command: is_program ? form.command.trim() : undefined,
-    args: is_program ? form.args.split('\n').filter((line) => line !== '') : [],
-    env: is_program ? pairs(form.env, '=') : {},
-    cwd: is_program && form.cwd.trim() !== '' ? form.cwd.trim() : undefined,
-    url: is_program ? undefined : form.url.trim(),
-    headers: is_program ? {} : pairs(form.headers, ':'),
-    tools: tools.length === 0 ? undefined : tools,
-    timeout_seconds: form.timeout.trim() === '' ? undefined : Math.trunc(Number(form.timeout)),
+    command: is_program ? kept('command', ({ command }) => command ?? '', trimmed) : undefined,
+    args: is_program
+      ? kept('args', ({ args }) => args, (text) => text.split('\n').filter((line) => line !== '')) : [],
+    env: is_program ? kept('env', ({ env }) => env, (text) => pairs(text, '=')) : {},
+    cwd: is_program ? kept('cwd', ({ cwd }) => cwd ?? undefined, (text) => trimmed(text) || undefined) : undefined,
+    url: is_program ? undefined : kept('url', ({ url }) => url ?? '', trimmed),
+    headers: is_program ? {} : kept('headers', ({ headers }) => headers, (text) => pairs(text, ':')),
+    tools: kept('tools', ({ tools }) => tools ?? undefined, (text) => {
+      const tools = linesOf(text);
+      return tools.length === 0 ? undefined : tools;
+    }),
+    timeout_seconds: form.timeout.trim() === '' ? undefined : Number(form.timeout),
     disabled: entry?.disabled ?? false,
     before: entry?.version,
   };
 }
 
-/** As one would type it: what has a space in it stands in quotes. @param {McpForm} form */
+/**
+ * Whether it has a program run, or variables of Navi's sent out: that is for who shows that they
+ * are there themselves.
+ * @param {McpDraft} draft
+ */
+export const needsProof = ({ command, url, headers }) =>
+  command != null || [url, ...Object.values(headers ?? {})].some((text) => text?.includes('${'));
+
+/** As one would type it: what has a space in it stands in quotes. @param {McpDraft} draft */
 export function commandLine({ command, args }) {
-  const words = [command.trim(), ...args.split('\n').filter((line) => line !== '')];
-  return words.map((word) => (/^[\w@%+=:,./\\[\]-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+  return [command ?? '', ...args ?? []]
+    .map((word) => (/^[\w@%+=:,./\\[\]-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
     .join(' ');
 }
+
+/** @param {string} text */
+const trimmed = (text) => text.trim();
 
 /** @param {string} text */
 const linesOf = (text) => text.split('\n').map((line) => line.trim()).filter((line) => line !== '');

@@ -82,13 +82,24 @@ function waitingOf({ run }) {
  * @returns {Ending | null}
  */
 function endingOf(snapshot) {
+  const ending = reasonOf(snapshot);
+  // Only Stop leaves waiting what waits: where it held nothing back, every end begins it.
+  return snapshot.queue.length > 0 ? withHeld(ending) : ending;
+}
+
+/** @param {Ending | null} ending @returns {Ending} */
+export const withHeld = (ending) => ({ ...ending ?? { kind: 'stopped' }, held: true });
+
+/**
+ * @param {SessionSnapshot} snapshot
+ * @returns {Ending | null}
+ */
+function reasonOf(snapshot) {
   const reason = snapshot.reason ?? '';
   const phrase = snapshot.reason_phrase;
   if (snapshot.state === 'interrupted') return { kind: 'interrupted', reason, phrase };
   if (snapshot.state === 'failed') return { kind: 'failed', code: 'run_failed', message: reason, phrase };
-  if (snapshot.can_continue) return { kind: 'limited' };
-  // Only a stop leaves waiting what waits: every other end begins it.
-  return snapshot.state === 'idle' && snapshot.queue.length > 0 ? { kind: 'stopped' } : null;
+  return snapshot.can_continue ? { kind: 'limited' } : null;
 }
 
 /**

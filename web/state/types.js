@@ -97,7 +97,7 @@
  *   | { kind: 'interrupted', reason: string, phrase: Phrase | undefined }
  *   | { kind: 'limited' }
  *   | { kind: 'stopped' }
- * )} Ending
+ * ) & { held?: true }} Ending with `held` where Stop holds back what waits
  */
 
 /**

@@ -43,6 +43,15 @@ export function continuesRun(state, call, decision) {
 }
 
 /**
+ * The entry beside which a call is asked about: its own, and the last one where none shows it.
+ * @param {SessionState} state
+ * @param {UnknownCall} call
+ */
+export const placeOf = (state, call) => (withoutCard(state).some(({ call_id }) => call_id === call.call_id)
+  ? state.entries.at(-1)?.id ?? ''
+  : call.message_id);
+
+/**
  * The calls that no card of the conversation shows: their question stands at its end.
  * @param {SessionState} state
  * @returns {UnknownCall[]}

@@ -575,6 +575,7 @@ export type PhraseCode =
   | 'none_offered'
   | 'not_stored'
   | 'nothing_twice'
+  | 'pictures_wait'
   | 'pull_goes'
   | 'rules_full'
   | 'run_mistaken'
@@ -604,6 +605,7 @@ export type PhraseCode =
   | 'file_too_large'
   | 'file_unsupported'
   | 'image_damaged'
+  | 'image_elsewhere'
   | 'image_too_large'
   | 'image_too_many_pixels'
   | 'image_unsupported'
@@ -1009,6 +1011,7 @@ export type Recorded =
   | 'tool_allowed'
   | 'settings_changed'
   | 'mcp_server_written'
+  | 'mcp_server_tried'
   | 'shared';
 export type RecordPage = RecordLine[];
 export type TokenList = TokenInfo[];
@@ -1392,6 +1395,10 @@ export type ClientFrame =
     }
   | {
       type: 'continue';
+      /**
+       * Only with what a stop held back, whatever the last run left.
+       */
+      queue?: boolean;
     }
   | {
       type: 'withdraw';
@@ -3083,6 +3090,10 @@ export interface McpServer {
    * The names of its tools, as the model calls them.
    */
   tools: string[];
+  /**
+   * That of its entry in the file, as `GET /mcp/{name}` tells it.
+   */
+  version?: string;
 }
 /**
  * A server as it stands in the file, without its secrets.
@@ -3168,6 +3179,11 @@ export interface McpDraft {
    * The `version` that `GET /mcp/{name}` told; null for a new one.
    */
   before?: string;
+  /**
+   * Of who asks in a browser, for a program or where an address or a header stands for a variable:
+   * needed by who has one, again after ten minutes.
+   */
+  current_password?: string;
 }
 /**
  * What became of trying a server.
@@ -3380,7 +3396,7 @@ export interface SettingList {
    */
   version: string;
   /**
-   * Whether there is an earlier version to put back.
+   * Whether there is an earlier version to put back, and nobody changed the file since.
    */
   can_undo: boolean;
   /**

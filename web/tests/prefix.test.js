@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 
-import { useLanguage } from '../i18n/index.js';
+import { loadTroubles, useLanguage } from '../i18n/index.js';
 import { lastPrefix, prefixWords } from '../ui/prefix.js';
 
 /** @import { CallInfo, CallPrefix } from '../state/wire.js' */
@@ -12,7 +12,13 @@ import { lastPrefix, prefixWords } from '../ui/prefix.js';
 const prefix = (of = {}) => ({ broken_by: null, kept_tokens: 3_000, read_again_tokens: 0, counted: true, ...of });
 const calls = (/** @type {(CallPrefix | undefined)[]} */ ...of) => of.map((one) => /** @type {CallInfo} */ ({ prefix: one }));
 
-before(() => useLanguage('en'));
+/** @param {import('../i18n/choose.js').Language} language */
+async function speak(language) {
+  await useLanguage(language);
+  await loadTroubles();
+}
+
+before(() => speak('en'));
 
 test('what was read again is told with its time and its price', () => {
   const broken = { broken_by: /** @type {const} */ ('memory'), read_again_tokens: 3_100, read_again_ms: 4_100, cost: { amount: 0.002, currency: 'EUR' } };
@@ -27,7 +33,7 @@ test('a request that goes on says so', () => {
 
 test('every piece has its words', async () => {
   for (const language of /** @type {const} */ (['uk', 'ru', 'en'])) {
-    await useLanguage(language);
+    await speak(language);
     for (const broken_by of /** @type {const} */ (['model', 'system', 'tools', 'memory', 'summary', 'window', 'message', 'note', 'server'])) {
       assert.doesNotMatch(prefixWords(prefix({ broken_by })), /runs\./, `${language} ${broken_by}`);
     }

@@ -158,9 +158,19 @@ test('an answer that was whole as Stop came leaves what waits held, until somebo
   assert.equal(play(start, service.frames).ending, null);
   service.tell({ type: 'notice', code: 'queue_held', message: 'held', is_subagent: false });
   const held = play(start, service.frames);
-  assert.equal(held.ending?.kind, 'stopped');
+  assert.deepEqual(held.ending, { kind: 'stopped', held: true });
   service.tell({ type: 'stream_start', message_id: 'm2', model: 'x', profile_id: 'p' }, 'r2');
   assert.equal(play(start, service.frames).ending, null);
+});
+
+test('a run that failed as Stop came is shown as failed, and what waits as held', () => {
+  const service = new FakeService();
+  service.tell({ type: 'stream_start', message_id: 'm', model: 'x', profile_id: 'p' });
+  service.tell({ type: 'error', code: 'run_failed', message: 'gone', recoverable: false });
+  assert.equal(play(start, service.frames).ending?.held, undefined);
+  service.tell({ type: 'notice', code: 'queue_held', message: 'held', is_subagent: false });
+  const { ending } = play(start, service.frames);
+  assert.deepEqual([ending?.kind, ending?.held], ['failed', true]);
 });
 
 test('an acknowledgement that is repeated to one tab confirms and changes nothing', () => {
@@ -215,11 +225,14 @@ test('a page that is loaded again knows why the last run ended, and what one tha
   assert.deepEqual(waiting, { ...run.waiting, since: run.started_at });
 });
 
-test('a stop left waiting what waits where nothing goes, and no other end did', () => {
+test('what Stop held back is shown as that, however the run before it ended, and nothing else that waits', () => {
   const queue = [{ message_id: 'm2', run_id: 'r2', content: 'And then?', mode: /** @type {const} */ ('queue'), created_at: snapshot.created_at }];
-  assert.deepEqual(fromSnapshot({ ...snapshot, queue }).ending, { kind: 'stopped' });
+  assert.deepEqual(fromSnapshot({ ...snapshot, queue }).ending, { kind: 'stopped', held: true });
   assert.equal(fromSnapshot(snapshot).ending, null);
-  assert.deepEqual(fromSnapshot({ ...snapshot, queue, can_continue: true }).ending, { kind: 'limited' });
+  assert.deepEqual(fromSnapshot({ ...snapshot, queue, can_continue: true }).ending, { kind: 'limited', held: true });
+  const failed = /** @type {const} */ ({ ...snapshot, queue, state: 'failed', reason: 'no model' });
+  assert.equal(fromSnapshot(failed).ending?.held, true);
+  assert.equal(fromSnapshot({ ...failed, queue: [] }).ending?.held, undefined);
   const answered = frames.findIndex((frame) => frame.type === 'stream_end');
   const between = play(start, frames.slice(0, answered + 1));
   assert.deepEqual([between.run, between.queue.length, between.ending], [null, 1, null]);

@@ -20,3 +20,24 @@ test('a template in the built page is closed up, and nothing but a template', ()
     '  two`}</b></button>`;',
   ].join('\n'));
 });
+
+test('a value without quotes does not take in the end of its tag', () => {
+  const source = [
+    'const a = html`<img src=${x}',
+    '  /><img alt=none',
+    '  /><img alt="none"',
+    '  /><b class=${x}',
+    '  >c</b>`;',
+  ].join('\n');
+  assert.equal(closeUp(source), 'const a = html`<img src=${x} /><img alt=none /><img alt="none"/><b class=${x}>c</b>`;');
+});
+
+test('a template is refused where a line ends in text that keeps its lines', () => {
+  for (const source of [
+    'html`<pre>a\nb</pre>`', 'html`<textarea>\n</textarea>`', 'html`<pre class=${x}>${y}\n</pre>`',
+    'html`<pre>${x ? html`<b>a\n</b>` : 1}</pre>`',
+  ]) assert.throws(() => closeUp(source), /<pre> or <textarea>/, source);
+  for (const source of ['html`<pre\n class=${x}>${y}</pre>\n<p>\n</p>`', 'html`<pre>${x(`a\nb`)}</pre>`', 'html`<p>\n<prefix-a>\n</prefix-a>`']) {
+    assert.equal(typeof closeUp(source), 'string', source);
+  }
+});

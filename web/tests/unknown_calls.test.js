@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { fromSnapshot } from '../state/model.js';
 import { applyFrame } from '../state/session.js';
-import { continuesRun, withoutCard } from '../state/unknown_calls.js';
+import { continuesRun, placeOf, withoutCard } from '../state/unknown_calls.js';
 import { FakeService } from './fake_service.js';
 
 /** @import { Call, SessionState } from '../state/types.js' */
@@ -129,4 +129,13 @@ test('a call without a card is asked about at the end', () => {
   const lost = { call_id: 'k9', tool: 'terminal', args: {}, message_id: 'gone' };
   const state = fromSnapshot({ ...service.snapshot, unknown_calls: [...service.snapshot.unknown_calls, lost] });
   assert.deepEqual(withoutCard(state), [lost]);
+});
+
+test('a call is led to where its question stands: at its own message, or at the end where no card shows it', () => {
+  const late = fromSnapshot(crashed().snapshot);
+  const [call] = late.unknown;
+  assert.equal(placeOf(late, call), 'a1');
+  const elsewhere = { ...call, call_id: 'of a subagent', message_id: 'c1' };
+  const newest = late.entries.at(-1)?.id;
+  assert.equal(placeOf({ ...late, unknown: [elsewhere] }, elsewhere), newest);
 });

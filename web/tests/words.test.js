@@ -25,6 +25,8 @@ const NAMES = /^(Navi|SHA-256)$/;
 const READ = /\b(aria-label|aria-description|aria-roledescription|aria-valuetext|title|placeholder|alt|label)\s*=\s*(?:"([^"]*)"|([^\s">]+))/g;
 /** Calls whose words go to a machine. */
 const TO_MACHINES = /^(console|matchMedia|querySelector|querySelectorAll|closest|matches)$/;
+/** Calls whose words, one alone too, are shown or said aloud. */
+const SAYS = /^(showToast|announce)$/;
 /** Stands for what is put into a template. */
 const VALUE = '\u0000';
 const WORD = /\p{L}{2,}/u;
@@ -35,6 +37,15 @@ const files = async (folder) => (await readdir(new URL(folder, root))).filter((n
 
 /** @type {(quasi: any) => string} */
 const textOf = (quasi) => quasi.quasis.map((/** @type {any} */ { value }) => value.cooked ?? '').join(VALUE);
+
+/** What a text of a script says. @type {(node: any) => unknown} */
+const textIn = (node) => (node.type === 'Literal' ? node.value : textOf(node));
+
+/** @param {any} node */
+function isOneWord(node) {
+  const text = node.type === 'Literal' || node.type === 'TemplateLiteral' ? textIn(node) : '';
+  return typeof text === 'string' && WORD.test(text) && !SENTENCE.test(text);
+}
 
 /** The words that stand in markup, by themselves: what is code is the same in each language. @param {string} markup */
 function inMarkup(markup) {
@@ -62,9 +73,10 @@ function wordsOf(source, classes) {
     if (node.type === 'ImportDeclaration' || node.type === 'NewExpression' && /Error$/.test(node.callee.name)) return;
     if (node.type === 'CallExpression' && TO_MACHINES.test(node.callee.name ?? node.callee.object?.name ?? '')) return;
     if (node.type === 'CallExpression' && TO_MACHINES.test(node.callee.property?.name ?? '')) return;
+    if (node.type === 'CallExpression' && SAYS.test(node.callee.name ?? '')) found.push(...node.arguments.filter(isOneWord).map(textIn));
     if (node.type === 'TaggedTemplateExpression') found.push(...inMarkup(textOf(node.quasi)));
     else if (node.type === 'Literal' || node.type === 'TemplateLiteral' && parent.type !== 'TaggedTemplateExpression') {
-      const text = node.type === 'Literal' ? node.value : textOf(node);
+      const text = textIn(node);
       if (typeof text === 'string' && SENTENCE.test(text) && !NOBODY_READS.has(text) && !isStyle(text)) found.push(text);
     }
     for (const key of Object.keys(node)) visit(node[key], node);
@@ -91,10 +103,11 @@ test('words that stand in a script are found, wherever a person would read them'
   const script = String.raw`
     html${'`'}<p class="big red" title="Read me">Some words ${'${'}x ? 'and some more' : html${'`'}<b>deep</b>${'`'}}</p><code>navi link</code>${'`'};
     showToast('It went wrong');
+    announce('Done');
     element.querySelector('.a .b, button small');
     throw new Error('nobody reads this');
   `;
-  assert.deepEqual(wordsOf(script, new Set(['big', 'red'])), ['Some words', 'Read me', 'and some more', 'deep', 'It went wrong']);
+  assert.deepEqual(wordsOf(script, new Set(['big', 'red'])), ['Some words', 'Read me', 'and some more', 'deep', 'It went wrong', 'Done']);
 });
 
 test('the page has no words of its own but where no language is known yet', async () => {

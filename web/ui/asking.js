@@ -38,11 +38,11 @@ export class Asking {
     }
   }
 
-  /** What went wrong, with a button that tries again. @param {() => void} again */
-  card(again) {
+  /** What went wrong, with a button that tries again. @param {() => void} again @param {string} label */
+  card(again, label = t('subagent.retry')) {
     return this.problem === null
       ? nothing
       : errorCard(this.problem,
-        html`<button type="button" class="button small" @click=${again}>${t('subagent.retry')}</button>`);
+        html`<button type="button" class="button small" @click=${again}>${label}</button>`);
   }
 }

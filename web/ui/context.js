@@ -5,7 +5,7 @@
 
 import { goTo, openPanel, pageError, showRun } from '../app/actions.js';
 import { openId, session } from '../app/signals.js';
-import { t } from '../i18n/index.js';
+import { hasText, loadTroubles, t } from '../i18n/index.js';
 import { html, nothing, svg } from '../lit.js';
 import { api } from '../net/api.js';
 import { shares } from '../state/context.js';
@@ -80,7 +80,7 @@ export class NaviContext extends NaviPanel {
       ${left_out_turns === 0
         ? nothing
         : html`<p class="quiet" data-testid="context-left-out">${t('context.left_out', { n: left_out_turns })}</p>`}
-      ${this._prefix === null
+      ${this._prefix === null || !hasText('context.prefix')
         ? nothing
         : html`<p class="quiet"
           data-testid="context-prefix">${t('context.prefix', { what: prefixWords(this._prefix) })}</p>`}
@@ -146,7 +146,7 @@ export class NaviContext extends NaviPanel {
     const run_id = shownRunId();
     if (run_id === null) return;
     // Without it the panel says all else.
-    const details = await api.run(run_id).catch(() => null);
+    const [details] = await Promise.all([api.run(run_id), loadTroubles()]).catch(() => [null]);
     this._prefix = details === null ? null : lastPrefix(details.calls);
   }
 }

@@ -1,5 +1,6 @@
 /** @import { Entry, SessionState } from '../state/types.js' */
 /** @import { Stretch } from '../state/work.js' */
+/** @typedef {NonNullable<ReturnType<typeof target.get>>} Target */
 
 import { showToast } from '../app/actions.js';
 import { loadEarlier, outboxOf } from '../app/session.js';
@@ -101,22 +102,39 @@ export class NaviConversation extends NaviElement {
     if (button instanceof HTMLElement) button.focus();
   }
 
-  /** Goes to the message that a link led to. */
+  /** Goes to the message that a link led to, or to where a question stands: that takes the keyboard itself. */
   async #follow() {
     const wanted = target.get();
     const state = session.get();
     if (wanted === null || state === null || wanted.session_id !== state.id) return;
     target.set(null);
+    const asked = focusWanted.get();
+    const found = await this.#find(wanted, state);
+    if (asked !== null && typeof asked === 'object') {
+      // What is asked no more takes none.
+      if (focusWanted.get() === asked) focusWanted.set(null);
+      else document.activeElement?.scrollIntoView({ block: 'nearest' });
+    } else if (found instanceof HTMLElement) {
+      found.scrollIntoView({ block: 'start' });
+      found.focus({ preventScroll: true });
+      await goToWords(found, wanted.words);
+      found.classList.add('found');
+      setTimeout(() => found.classList.remove('found'), FOUND_MS);
+    }
+  }
+
+  /** Draws what is around a message. @param {Target} wanted @param {SessionState} state */
+  async #find(wanted, state) {
     const place = (/** @type {SessionState} */ { entries }) =>
       entries.findIndex((entry) => holds(entry, wanted.message_id));
     if (place(state) < 0) await this.#read(wanted.message_id);
     const now = session.get();
-    if (now?.id !== wanted.session_id) return;
+    if (now?.id !== wanted.session_id) return null;
     const { entries } = now;
     const index = place(now);
     if (index < 0) {
       showToast(t('search.elsewhere'));
-      return;
+      return null;
     }
     this._keeper.leave();
     this.#draw(entries, index - PAGE / 2, index + PAGE / 2);
@@ -127,13 +145,7 @@ export class NaviConversation extends NaviElement {
     await Promise.all(messages.map((message) => message.updateComplete));
     // Texts are laid out a moment after their messages.
     await new Promise((resolve) => { setTimeout(resolve, LAID_OUT_MS); });
-    const found = this.querySelector(`article[data-message-id="${CSS.escape(entries[index].id)}"]`);
-    if (!(found instanceof HTMLElement)) return;
-    found.scrollIntoView({ block: 'start' });
-    found.focus({ preventScroll: true });
-    await goToWords(found, wanted.words);
-    found.classList.add('found');
-    setTimeout(() => found.classList.remove('found'), FOUND_MS);
+    return this.querySelector(`article[data-message-id="${CSS.escape(entries[index].id)}"]`);
   }
 
   render() {

@@ -1,5 +1,6 @@
 // What Navi changed in a file, newest first, as differences. Loaded when it is looked at.
 
+/** @import { Problem } from '../state/types.js' */
 /** @import { Change, FileChange } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
@@ -13,6 +14,8 @@ import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import './diff.js';
 
+/** A file, and what was changed here by then. @typedef {{ path: string, made: Change[] | null }} Asked */
+
 export class NaviFileChanges extends NaviElement {
   static properties = {
     path: { attribute: false }, _changes: { state: true }, _problem: { state: true },
@@ -23,9 +26,9 @@ export class NaviFileChanges extends NaviElement {
     this.path = '';
     /** Undefined until they are read. @type {FileChange[] | undefined} */
     this._changes = undefined;
-    /** @type {{ code: string, message: string } | null} */
+    /** @type {Problem | null} */
     this._problem = null;
-    /** What was last asked for. @type {{ path: string, made: Change[] | null } | null} */
+    /** What was last asked for: no other answer counts. @type {Asked | null} */
     this._asked = null;
   }
 
@@ -34,15 +37,16 @@ export class NaviFileChanges extends NaviElement {
     const made = changes.get();
     if (this._asked?.path === this.path && this._asked.made === made) return;
     if (this._asked?.path !== this.path) this._changes = undefined;
-    this._asked = { path: this.path, made };
-    void this.#load(this.path);
+    void this.#load({ path: this.path, made });
   }
 
   render() {
     // Read here, so that it is drawn again with what comes.
     changes.get();
     const all = this._changes;
-    if (this._problem !== null) return errorCard(this._problem);
+    if (this._problem !== null) return errorCard(this._problem,
+      html`<button type="button" class="button small" data-testid="file-changes-retry"
+        @click=${() => void this.#load({ path: this.path, made: changes.get() })}>${t('subagent.retry')}</button>`);
     if (all === undefined) {
       return html`<p class="quiet loading" role="status">
         <span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`;
@@ -51,15 +55,15 @@ export class NaviFileChanges extends NaviElement {
     return html`<ol class="file-changes">${repeat(all, ({ change }) => change.id, shown)}</ol>`;
   }
 
-  /** @param {string} path */
-  async #load(path) {
+  /** @param {Asked} asked */
+  async #load(asked) {
+    this._asked = asked;
+    this._problem = null;
     try {
-      const all = await api.fileChanges(openId.get() ?? '', path);
-      if (path !== this.path) return;
-      this._changes = all;
-      this._problem = null;
+      const all = await api.fileChanges(openId.get() ?? '', asked.path);
+      if (this._asked === asked) this._changes = all;
     } catch (error) {
-      if (path === this.path) this._problem = pageError(error);
+      if (this._asked === asked) this._problem = pageError(error);
     }
   }
 }

@@ -2,14 +2,16 @@
 
 /** @import { McpDraft, McpEntry, McpTrial } from '../state/wire.js' */
 
+import { account } from '../app/signals.js';
 import { hasText, loadTroubles, t } from '../i18n/index.js';
 import { html, nothing, signal } from '../lit.js';
 import { api } from '../net/api.js';
-import { commandLine, draftOf, EMPTY, formOf } from '../state/mcp.js';
+import { ofSame } from '../state/draft.js';
+import { begun, commandLine, draftOf, isWritten, needsProof, withoutSecrets } from '../state/mcp.js';
 import { Asking } from './asking.js';
 import { withCode } from './cards.js';
 import { NaviElement } from './element.js';
-import { field } from './fields.js';
+import { fault, field, proofFault, showSwitch } from './fields.js';
 import { sentence } from './format.js';
 import { icons } from './icons.js';
 import { visible } from './visible.js';
@@ -20,26 +22,46 @@ import { visible } from './visible.js';
 const TRY_MS = 150_000;
 const NAME_CHARS = 32;
 
-/** What is being written, and what it was: it outlives a look elsewhere. */
-export const mcpForm = signal(/** @type {{ form: McpForm, entry: McpEntry | null } | null} */ (null));
+/**
+ * `is_held` where another was asked for, and somebody wrote in this one.
+ * @typedef {{ form: McpForm, entry: McpEntry | null, is_held: boolean }} OpenForm
+ */
 
-/** @param {McpEntry | null} entry null for a new one */
-export const openForm = (entry) => mcpForm.set({ entry, form: entry === null ? EMPTY : formOf(entry) });
+/** What is being written, and what it was: it outlives a look elsewhere. */
+export const mcpForm = signal(/** @type {OpenForm | null} */ (null));
+
+/** What somebody wrote stays, whatever else is asked for. @param {McpEntry | null} entry null for a new one */
+export function openForm(entry) {
+  const open = mcpForm.get();
+  const is_held = open !== null && isWritten(open.form, open.entry);
+  mcpForm.set(is_held ? { ...open, is_held } : { entry, form: begun(entry), is_held });
+}
+
+/** What is secret in it stays no longer than what it is written in. */
+export function dropSecrets() {
+  const open = mcpForm.get();
+  if (open !== null) mcpForm.set({ ...open, form: withoutSecrets(open.form, open.entry) });
+}
 
 export class NaviMcpForm extends NaviElement {
-  static properties = { _trial: { state: true } };
+  static properties = { _trial: { state: true }, _password: { state: true }, _shown: { state: true } };
 
   constructor() {
     super();
     /** @type {McpTrial | null} */
     this._trial = null;
+    /** What was asked last, to ask it again. */
+    this._again = () => this.#load();
+    /** For a try and what is saved then. */
+    this._password = '';
+    this._shown = false;
     this._asking = new Asking(this);
     this._trying = new AbortController();
   }
 
   connectedCallback() {
     super.connectedCallback();
-    loadTroubles().catch(() => {});
+    this.#load();
   }
 
   disconnectedCallback() {
@@ -50,11 +72,17 @@ export class NaviMcpForm extends NaviElement {
 
   render() {
     const open = mcpForm.get();
-    if (open === null || !hasText('mcp.form.name')) return nothing;
-    const { form, entry } = open;
+    if (open === null) return nothing;
+    if (!hasText('mcp.form.name')) return this.#trouble();
+    const { form, entry, is_held } = open;
     const is_program = form.kind === 'program';
-    return html`<form class="mcp-form" data-testid="mcp-form"
+    const draft = draftOf(form, entry);
+    return html`<form class="mcp-form" data-testid="mcp-form" novalidate
       @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(); }}>
+      ${is_held
+        ? html`<p class="notice" role="status"
+          data-testid="mcp-first">${icons.warning}<span>${t('mcp.form.first')}</span></p>`
+        : nothing}
       ${field({ id: 'mcp-name', label: t('mcp.form.name'), value: form.name, max: NAME_CHARS, fixed: entry !== null,
         hint: t('mcp.form.name_hint'), oninput: (name) => this.#set({ name }) })}
       <fieldset class="choices"><legend>${t('mcp.form.kind')}</legend>
@@ -73,18 +101,42 @@ export class NaviMcpForm extends NaviElement {
           : nothing}</details>
       ${is_program && form.command !== ''
         ? html`<p class="notice" data-testid="mcp-runs">${icons.warning}<span>${t('mcp.form.runs')}
-        <code>${visible(commandLine(form))}</code></span></p>` : nothing}
-      ${this._asking.card(() => { this._asking.problem = null; this.requestUpdate(); })}
+        <code>${visible(commandLine(draft))}</code></span></p>` : nothing}
+      ${this.#proof(draft)}
+      ${this.#trouble()}
       ${this._trial === null ? nothing : trialResult(this._trial)}
       <p class="row-actions">
         <button type="button" class="button small" data-testid="mcp-try" ?disabled=${this._asking.busy}
           @click=${() => this.#try()}>${t('mcp.form.try')}</button>
         <button class="button small" data-testid="mcp-save" ?disabled=${this._asking.busy}>${t('queue.save')}</button>
         <button type="button" class="button small plain" data-testid="mcp-cancel"
-          @click=${() => mcpForm.set(null)}>${t('queue.cancel')}</button>
+          @click=${() => this.#close()}>${t('queue.cancel')}</button>
         ${this._asking.busy
           ? html`<span role="status"><span class="spinner" aria-hidden="true"></span>${t('mcp.form.waits')}</span>`
           : nothing}</p></form>`;
+  }
+
+  /** What another one changed meanwhile would be refused again. */
+  #trouble() {
+    if (isUnproven(this._asking.problem)) return fault(proofFault(this._asking.problem));
+    return this._asking.problem?.code === 'change_conflict'
+      ? this._asking.card(() => { this._asking.problem = null; this.requestUpdate(); }, t('memory.close'))
+      : this._asking.card(this._again);
+  }
+
+  #load() {
+    this._again = () => this.#load();
+    void this._asking.ask(loadTroubles);
+  }
+
+  /** By what one shows that one is there oneself, where there is a password. @param {McpDraft} draft */
+  #proof(draft) {
+    if (account.get()?.has_password !== true || !needsProof(draft)) return nothing;
+    return html`${field({
+      id: 'mcp-password', label: t('account.password_current'), type: this._shown ? 'text' : 'password',
+      value: this._password, autocomplete: 'current-password', hint: t('mcp.form.proof'),
+      oninput: (password) => { this._password = password; },
+    })}${showSwitch(this._shown, (shown) => { this._shown = shown; })}`;
   }
 
   /** @param {McpForm} form */
@@ -118,9 +170,10 @@ export class NaviMcpForm extends NaviElement {
   #set(change) {
     const open = mcpForm.get();
     if (open === null) return;
-    // What was tried was another one.
+    // What was or is tried is another one.
     this._trial = null;
-    mcpForm.set({ ...open, form: { ...open.form, ...change } });
+    mcpForm.set({ ...open, form: { ...open.form, ...change }, is_held: false });
+    this._trying.abort();
   }
 
   /** What is written, and under which name. @returns {{ name: string, draft: McpDraft } | null} */
@@ -129,10 +182,24 @@ export class NaviMcpForm extends NaviElement {
     if (open === null) return null;
     const name = open.form.name.trim();
     // A path without a name is another one.
-    return { name: name === '' ? ' ' : name, draft: draftOf(open.form, open.entry) };
+    const draft = draftOf(open.form, open.entry);
+    return {
+      name: name === '' ? ' ' : name,
+      draft: this._password !== '' && needsProof(draft) ? { ...draft, current_password: this._password } : draft,
+    };
+  }
+
+  /** Where something is no number, which a browser gives as nothing: it says so itself. */
+  #isUnread() {
+    const input = this.querySelector('input:invalid');
+    if (!(input instanceof HTMLInputElement)) return false;
+    input.closest('details')?.setAttribute('open', '');
+    return !input.reportValidity();
   }
 
   #try() {
+    if (this.#isUnread()) return;
+    this._again = () => this.#try();
     this._trial = null;
     this._trying = new AbortController();
     void this._asking.ask(async () => {
@@ -140,7 +207,8 @@ export class NaviMcpForm extends NaviElement {
       if (written === null) return;
       const limit = setTimeout(() => this._trying.abort(), TRY_MS);
       try {
-        this._trial = await api.tryMcp(written.name, written.draft, this._trying.signal);
+        this._trial = await ofSame(() => mcpForm.get()?.form,
+          () => api.tryMcp(written.name, written.draft, this._trying.signal));
       } finally {
         clearTimeout(limit);
       }
@@ -148,15 +216,28 @@ export class NaviMcpForm extends NaviElement {
   }
 
   #save() {
+    if (this.#isUnread()) return;
+    this._again = () => this.#save();
     void this._asking.ask(async () => {
       const written = this.#written();
       if (written === null) return;
       await api.writeMcp(written.name, written.draft);
-      mcpForm.set(null);
+      this._password = '';
       this.dispatchEvent(new CustomEvent('navi-mcp-changed', { bubbles: true }));
+      this.#close();
     });
   }
+
+  #close() {
+    const name = mcpForm.get()?.entry?.name ?? '';
+    mcpForm.set(null);
+    this.dispatchEvent(new CustomEvent('navi-mcp-closed', { detail: name, bubbles: true }));
+  }
 }
+
+/** Whether it was not shown who asks. @param {{ code: string, message: string } | null} problem */
+const isUnproven = (problem) => problem !== null
+  && (problem.code === 'forbidden' || /^(current_password|too many tries)/.test(problem.message));
 
 /** @param {McpTrial} trial */
 function trialResult({ tools, problems, error }) {

@@ -4,7 +4,7 @@
 
 import { showRun } from '../app/actions.js';
 import { regenerate } from '../app/session.js';
-import { approvals, isGuest, isRunning, sharedLink } from '../app/signals.js';
+import { approvals, isGuest, isRunning, printing, sharedLink } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { phraseText } from '../i18n/phrases.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -83,7 +83,8 @@ export class NaviMessage extends NaviElement {
     const head = work !== null && work.id === entry.id ? workHead(work) : nothing;
     const isWork = work !== null && (entry.content === '' || work.asides.includes(entry.id));
     const folded = isWork && !isUnfolded(work);
-    const silent = entry.content === '' || folded;
+    // On paper nobody unfolds it.
+    const silent = entry.content === '' || (folded && !printing.get());
     const bare = silent && calls.length === 0 && this.made.length === 0 && head === nothing
       && (folded || entry.thinking === '');
     return html`<article class="message assistant ${this.first ? 'first' : ''} ${work !== null

@@ -3,7 +3,7 @@
 /** @import { CallDetails, CallInfo, ChatMessage, ChatRequest } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
-import { t } from '../i18n/index.js';
+import { hasText, t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
 import { tokensPerSecond } from '../state/pace.js';
@@ -126,7 +126,7 @@ const OUTCOMES = { done: icons.check, stopped: icons.stop, failed: icons.cross }
 
 /** What was read again, or not. @param {CallInfo} call */
 function prefixLine({ prefix }) {
-  if (prefix == null) return nothing;
+  if (prefix == null || !hasText('runs.prefix.whole')) return nothing;
   return html`<span class="row-note call-prefix" data-testid="call-prefix"
     data-broken-by=${prefix.broken_by ?? ''}>${prefixWords(prefix)}</span>`;
 }

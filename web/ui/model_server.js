@@ -6,6 +6,7 @@ import { showToast } from '../app/actions.js';
 import { hasText, loadTroubles, t } from '../i18n/index.js';
 import { html, live, nothing } from '../lit.js';
 import { api } from '../net/api.js';
+import { ofSame } from '../state/draft.js';
 import { fixedOf, MODEL_SERVER } from '../state/setup.js';
 import { Asking } from './asking.js';
 import { withCode } from './cards.js';
@@ -30,18 +31,19 @@ export class NaviModelServer extends NaviElement {
     this._model = '';
     /** @type {SettingList | null} */
     this._list = null;
+    /** What was asked last, to ask it again. */
+    this._again = () => this.#load();
     this._asking = new Asking(this);
   }
 
   connectedCallback() {
     super.connectedCallback();
-    loadTroubles().catch(() => {});
     this.#load();
   }
 
   render() {
     const list = this._list;
-    if (list === null || !hasText('setup.server.try')) return this._asking.card(() => this.#load());
+    if (list === null || !hasText('setup.server.try')) return this.#trouble();
     const fixed = fixedOf(list.settings);
     if (fixed !== null) return html`<p class="quiet"
       data-testid="server-fixed">${withCode(t('setup.server.fixed', { name: fixed }))}</p>`;
@@ -51,12 +53,12 @@ export class NaviModelServer extends NaviElement {
       <p class="quiet">${t('setup.server.hint')}</p>
       ${field({ id: `${this.place}-server-address`, testid: 'server-address', label: t('setup.server.address'),
         value: this._address, placeholder: 'https://api.example.com/v1', max: 2048,
-        oninput: (address) => { this._address = address; this._found = null; } })}
+        oninput: (_address) => this.#write({ _address }) })}
       ${field({ id: `${this.place}-server-key`, testid: 'server-key', label: t('setup.server.key'),
-        value: this._key, type: 'password', autocomplete: 'off', max: 4096,
+        value: this._key, type: 'password', autocomplete: 'new-password', max: 4096,
         hint: t('setup.server.key_hint', { file: list.file }),
-        oninput: (key) => { this._key = key; this._found = null; } })}
-      ${this._asking.card(() => this.#load())}
+        oninput: (_key) => this.#write({ _key }) })}
+      ${this.#trouble()}
       ${this._found === null ? nothing : this.#choice(this._found)}
       <p class="row-actions"><button type="button" class="button small" data-testid="server-try"
         ?disabled=${busy || this._address.trim() === ''} @click=${() => this.#try()}>${t('setup.server.try')}</button>
@@ -82,6 +84,13 @@ export class NaviModelServer extends NaviElement {
           .selected=${live(name === this._model)}>${visible(name)}</option>`)}</select></div>`;
   }
 
+  /** What another one changed meanwhile is read anew first. */
+  #trouble() {
+    return this._asking.problem?.code === 'change_conflict'
+      ? this._asking.card(() => this.#load(), t('setup.diagnostics.again'))
+      : this._asking.card(this._again);
+  }
+
   /** The form around it is not meant. @param {KeyboardEvent} event */
   #onKey(event) {
     if (event.key !== 'Enter' || event.isComposing || !(event.target instanceof HTMLInputElement)) return;
@@ -90,8 +99,9 @@ export class NaviModelServer extends NaviElement {
   }
 
   #load() {
+    this._again = () => this.#load();
     void this._asking.ask(async () => {
-      const list = await api.settings();
+      const [list] = await Promise.all([api.settings(), loadTroubles()]);
       // What somebody has begun to write stays.
       if (this._list === null)
         this._address = list.settings.find(({ key }) => key === MODEL_SERVER.address)?.value ?? '';
@@ -105,10 +115,19 @@ export class NaviModelServer extends NaviElement {
     return { base_url: this._address.trim(), ...(api_key !== '' && { api_key }) };
   }
 
+  /** What was found or refused was another one. @param {{ _address: string } | { _key: string }} change */
+  #write(change) {
+    Object.assign(this, change);
+    this._found = null;
+    this._asking.problem = null;
+  }
+
   #try() {
     this._found = null;
+    this._again = () => this.#try();
     void this._asking.ask(async () => {
-      const found = await api.tryModelServer(this.#server());
+      const found = await ofSame(() => this.#server(), () => api.tryModelServer(this.#server()));
+      if (found === null) return;
       const names = found.models.map(({ name }) => name);
       if (!names.includes(this._model)) this._model = names[0] ?? '';
       this._found = found;
@@ -116,10 +135,13 @@ export class NaviModelServer extends NaviElement {
   }
 
   #use() {
+    this._again = () => this.#use();
     void this._asking.ask(async () => {
       const model = this._model;
+      const key = this._key;
       this._list = await api.useModelServer({ version: this._list?.version ?? '', model, ...this.#server() });
-      this._key = '';
+      // What was written meanwhile is for another one.
+      if (this._key === key) this._key = '';
       this._found = null;
       showToast(t('setup.server.used', { model }));
       this.dispatchEvent(new CustomEvent('navi-model-used', { detail: model, bubbles: true }));

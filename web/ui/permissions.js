@@ -12,6 +12,7 @@ import { api } from '../net/api.js';
 import { errorCard, withCode } from './cards.js';
 import { formatTime } from './format.js';
 import { icons, toolIcon } from './icons.js';
+import { dropSecrets } from './mcp_form.js';
 import { holes } from './mode.js';
 import { NaviPanel } from './panel.js';
 import { visible, visibleWords } from './visible.js';
@@ -40,11 +41,18 @@ export class NaviPermissions extends NaviPanel {
     /** @type {Problem | null} */
     this._problem = null;
     this._busy = false;
+    /** What was asked last, to ask it again. @type {() => Promise<void>} */
+    this._asked = async () => {};
   }
 
   firstUpdated() {
     super.firstUpdated();
     void this.#load();
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    dropSecrets();
   }
 
   render() {
@@ -62,7 +70,7 @@ export class NaviPermissions extends NaviPanel {
           ? nothing
           : errorCard(this._problem,
             html`<button type="button" class="button small"
-              @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
+              @click=${() => void this.#ask(this._asked)}>${t('subagent.retry')}</button>`)}
           ${this._tab === 'rules'
             ? this.#ruleList()
             : this._tab === 'log' ? this.#logList() : html`<navi-extensions></navi-extensions>`}`,
@@ -142,6 +150,7 @@ export class NaviPermissions extends NaviPanel {
 
   /** @param {() => Promise<void>} request */
   async #ask(request) {
+    this._asked = request;
     this._problem = null;
     this._busy = true;
     try {

@@ -1,7 +1,7 @@
 /** @import { QueuedMessage } from '../state/wire.js' */
 
 import { growEdit, setEdit } from '../app/drafts.js';
-import { continueRun, editQueued, withdraw } from '../app/session.js';
+import { editQueued, sendHeld, withdraw } from '../app/session.js';
 import { connection, continuing, edits, isGuest, queue, session, steered, writtenBy } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -14,7 +14,7 @@ export class NaviQueue extends NaviElement {
   render() {
     const waiting = queue.get();
     if (waiting.length === 0) return nothing;
-    return html`${session.get()?.ending?.kind === 'stopped' ? this.#held() : nothing}<ul class="queue"
+    return html`${session.get()?.ending?.held ? this.#held() : nothing}<ul class="queue"
       aria-label=${t('queue.label')}>${repeat(waiting, (item) => item.message_id, (item) => this.#item(item))}</ul>`;
   }
 
@@ -24,7 +24,7 @@ export class NaviQueue extends NaviElement {
         ? nothing
         : html`<button type="button" class="button small" data-testid="queue-go-on"
           ?disabled=${connection.get() !== 'open' || continuing.get()}
-          @click=${continueRun}>${t('queue.go_on')}</button>`}</p>`;
+          @click=${sendHeld}>${t('queue.go_on')}</button>`}</p>`;
   }
 
   /** @param {QueuedMessage} item */

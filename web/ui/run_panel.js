@@ -7,7 +7,7 @@
 
 import { pageError } from '../app/actions.js';
 import { profiles, shownRun } from '../app/signals.js';
-import { t } from '../i18n/index.js';
+import { loadTroubles, t } from '../i18n/index.js';
 import { phraseText } from '../i18n/phrases.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
@@ -191,7 +191,7 @@ export class NaviRunPanel extends NaviPanel {
   async #load() {
     const run_id = this.#run_id;
     await this.#busy(async () => {
-      const details = await api.run(run_id);
+      const [details] = await Promise.all([api.run(run_id), loadTroubles()]);
       const { events, next } = await api.runPage(details.run.session_id, run_id, null);
       if (run_id !== this.#run_id) return;
       this._details = details;

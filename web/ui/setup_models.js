@@ -21,6 +21,8 @@ export class NaviSetupModels extends NaviElement {
   constructor() {
     super();
     this._name = '';
+    /** What was asked last, to ask it again. */
+    this._again = () => {};
     this._asking = new Asking(this);
   }
 
@@ -70,7 +72,7 @@ export class NaviSetupModels extends NaviElement {
   #pull(pull, can) {
     if (pull !== null && pull.problem === undefined) return this.#going(pull);
     return html`${pull === null ? nothing : this.#failed(pull)}
-      ${this._asking.card(() => this.#begin(this._name))}
+      ${this._asking.card(this._again)}
       <form class="panel-tools"
         @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#begin(this._name); }}>
         <label class="search">${icons.download}<input type="text" data-testid="pull-name" autocapitalize="off"
@@ -88,7 +90,7 @@ export class NaviSetupModels extends NaviElement {
   /** @param {ModelPull} pull */
   #going({ name, received, total, step }) {
     const params = { model: name, received: formatBytes(received), total: formatBytes(total) };
-    return html`<div class="pull"
+    return html`${this._asking.card(this._again)}<div class="pull"
       data-testid="pulling"><p>${total === 0
         ? t('setup.pull.begun', { model: name })
         : t('banner.fetching', params)}</p>
@@ -113,6 +115,7 @@ export class NaviSetupModels extends NaviElement {
 
   /** @param {string} name */
   #begin(name) {
+    this._again = () => this.#begin(name);
     void this._asking.ask(async () => {
       await api.pullModel(name.trim());
       this._name = '';
@@ -121,6 +124,7 @@ export class NaviSetupModels extends NaviElement {
 
   /** @param {string} name */
   #stop(name) {
+    this._again = () => this.#stop(name);
     void this._asking.ask(() => api.stopPull(name));
   }
 }

@@ -10,6 +10,7 @@ import { isChangeable, isSet, namesOf, settingsFor } from '../state/setup.js';
 import { Asking } from './asking.js';
 import { withCode } from './cards.js';
 import { NaviElement } from './element.js';
+import { focusNext, focusOn } from './focus.js';
 import { sentence } from './format.js';
 import { icons } from './icons.js';
 import { visible } from './visible.js';
@@ -21,8 +22,7 @@ const LONG = 'persona.text';
 /** Each setting with its value, where that came from, and what it is for; most are changed here. */
 export class NaviSetupSettings extends NaviElement {
   static properties = {
-    _list: { state: true }, _query: { state: true }, _only_set: { state: true }, _key: { state: true },
-    _text: { state: true },
+    _list: { state: true }, _query: { state: true }, _only_set: { state: true }, _texts: { state: true },
   };
 
   constructor() {
@@ -31,14 +31,15 @@ export class NaviSetupSettings extends NaviElement {
     this._list = null;
     this._query = '';
     this._only_set = false;
-    /** Which is being changed, and what it is to be. @type {string | null} */
-    this._key = null;
-    this._text = '';
+    /** What is being changed, and what it is to be, by key. @type {ReadonlyMap<string, string>} */
+    this._texts = new Map();
+    /** What was asked last, to ask it again, and of which key. */
+    this._again = () => this.#load();
+    this._asked = '';
     this._asking = new Asking(this);
   }
 
   firstUpdated() {
-    loadTroubles().catch(() => {});
     this.#load();
   }
 
@@ -50,7 +51,9 @@ export class NaviSetupSettings extends NaviElement {
   render() {
     const list = this._list;
     const found = list === null ? [] : settingsFor(list.settings.map(withPurpose), this._query, this._only_set);
-    return html`${this._key === null ? this._asking.card(() => this.#load()) : nothing}
+    const has_form = this._texts.has(this._asked)
+      && found.some(({ settings }) => settings.some(({ key }) => key === this._asked));
+    return html`${has_form ? nothing : this.#trouble()}
       ${list === null ? nothing : html`<p class="quiet">${withCode(t('setup.settings.hint', { file: list.file }))}</p>
       ${hasText('setup.settings.edit') ? this.#news(list) : nothing}
       <div class="panel-tools">
@@ -71,6 +74,13 @@ export class NaviSetupSettings extends NaviElement {
           data-testid="settings-empty">${t('setup.settings.nothing')}</p>`}
       ${repeat(found, ({ section }) => section, ({ section, settings }) => html`<h3><code>[${section}]</code></h3>
         <ul class="rows">${repeat(settings, ({ key }) => key, (setting) => this.#row(setting))}</ul>`)}`}`;
+  }
+
+  /** What another one changed meanwhile is read anew first; what is written stays. */
+  #trouble() {
+    return this._asking.problem?.code === 'change_conflict'
+      ? this._asking.card(() => this.#load(), t('setup.diagnostics.again'))
+      : this._asking.card(this._again);
   }
 
   /** What waits for the next start, and the way back. @param {SettingList} list */
@@ -115,7 +125,7 @@ export class NaviSetupSettings extends NaviElement {
           : html`<p class="row-note warn"
             data-testid="setting-pending">${t('setup.settings.pending')}
               ${valueOf(setting, pending.value ?? null)}</p>`}
-        ${this._key === key ? this.#form(setting) : this.#actions(setting)}`}</div></li>`;
+        ${this._texts.has(key) ? this.#form(setting) : this.#actions(setting)}`}</div></li>`;
   }
 
   /** @param {ShownValue} setting */
@@ -132,7 +142,7 @@ export class NaviSetupSettings extends NaviElement {
       ${in_file
         ? html`<button type="button" class="button small plain" data-testid="setting-reset"
           aria-label="${t('setup.settings.reset')}: ${name}" ?disabled=${this._asking.busy}
-          @click=${() => this.#write(key, null)}>${t('setup.settings.reset')}</button>`
+          @click=${() => this.#reset(key)}>${t('setup.settings.reset')}</button>`
         : nothing}</p>`;
   }
 
@@ -140,61 +150,100 @@ export class NaviSetupSettings extends NaviElement {
   #form(setting) {
     const { key, secret } = setting;
     const label = t('setup.settings.value', { name: namesOf(setting).name });
-    const write = (/** @type {InputEvent} */ event) => {
-      this._text = /** @type {HTMLInputElement} */ (event.target).value;
-    };
+    const text = this._texts.get(key) ?? '';
+    const write = (/** @type {InputEvent} */ event) =>
+      this.#keep(key, /** @type {HTMLInputElement} */ (event.target).value);
     return html`<form class="setting-form"
-      @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#write(key, this._text); }}>
+      @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(setting); }}>
       <div class="field">${key === LONG
-        ? html`<textarea data-testid="setting-value" rows="5" aria-label=${label} .value=${live(this._text)}
+        ? html`<textarea data-testid="setting-value" rows="5" aria-label=${label} .value=${live(text)}
           @input=${write}></textarea>`
-        : html`<input type=${secret ? 'password' : 'text'} data-testid="setting-value" autocomplete="off"
-          autocapitalize="off" spellcheck="false" dir="auto" aria-label=${label} .value=${live(this._text)}
+        : html`<input type=${secret ? 'password' : 'text'} data-testid="setting-value"
+          autocomplete=${secret ? 'new-password' : 'off'} autocapitalize="off" spellcheck="false" dir="auto"
+          aria-label=${label} .value=${live(text)}
           @input=${write}>`}
         <p class="quiet">${t(secret ? 'setup.settings.secret' : 'setup.settings.empty')}</p></div>
-      ${this._asking.card(() => this.#load())}
+      ${this._asked === key ? this.#trouble() : nothing}
       <p class="row-actions"><button class="button small" data-testid="setting-save"
         ?disabled=${this._asking.busy}>${t('queue.save')}</button>
         <button type="button" class="button small plain" data-testid="setting-cancel"
-          @click=${() => this.#close()}>${t('queue.cancel')}</button></p></form>`;
+          @click=${() => this.#close(key)}>${t('queue.cancel')}</button></p></form>`;
   }
 
   /** @param {ShownValue} setting */
   #open({ key, secret, value, pending }) {
-    this._asking.problem = null;
-    this._key = key;
-    this._text = secret ? '' : (pending == null ? value : pending.value) ?? '';
-    void this.updateComplete.then(
-      () => /** @type {HTMLElement | null} */ (this.querySelector('[data-testid="setting-value"]'))?.focus(),
-    );
+    this.#keep(key, secret ? '' : (pending == null ? value : pending.value) ?? '');
+    void this.updateComplete.then(() => focusOn(this, partsOf(key)));
   }
 
-  #close() {
-    this._asking.problem = null;
-    this._key = null;
+  /** @param {string} key */
+  #close(key) {
+    if (this._asked === key) this._asking.problem = null;
+    this.#keep(key, null);
+    void focusNext(this, partsOf(key));
+  }
+
+  /** @param {string} key @param {string | null} text null for nothing any more: a secret stays nowhere */
+  #keep(key, text) {
+    const texts = new Map(this._texts);
+    if (text === null) texts.delete(key);
+    else texts.set(key, text);
+    this._texts = texts;
   }
 
   #load() {
-    void this._asking.ask(async () => { this._list = await api.settings(); });
+    this.#ask(() => this.#load(), this._asked, async () => {
+      [this._list] = await Promise.all([api.settings(), loadTroubles()]);
+    });
   }
 
-  /** @param {string} key @param {string | null} text null for the default */
-  #write(key, text) {
-    void this._asking.ask(async () =>
-      this.#written(await api.changeSettings(this._list?.version ?? '', { [key]: text?.trim() || null }), key));
+  /** A secret that nobody wrote is not taken away. @param {ShownValue} setting */
+  #save(setting) {
+    const { key, secret } = setting;
+    const text = this._texts.get(key) ?? '';
+    if (secret && text.trim() === '') this.#close(key);
+    else this.#write(key, text, () => this.#save(setting));
+  }
+
+  /** @param {string} key */
+  #reset(key) {
+    this.#write(key, null, () => this.#reset(key));
+  }
+
+  /** @param {string} key @param {string | null} text null for the default @param {() => void} again */
+  #write(key, text, again) {
+    this.#ask(again, key, async () => {
+      this.#written(await api.changeSettings(this._list?.version ?? '', { [key]: text?.trim() || null }), key);
+      // What was written while it was saved stays.
+      if (this._texts.get(key) === text) this.#keep(key, null);
+    });
   }
 
   #undo() {
-    void this._asking.ask(async () => this.#written(await api.undoSettings(this._list?.version ?? ''), null));
+    this.#ask(() => this.#undo(), '', async () =>
+      this.#written(await api.undoSettings(this._list?.version ?? ''), null));
+  }
+
+  /** @param {() => void} again @param {string} key that it is about, if any @param {() => Promise<void>} request */
+  #ask(again, key, request) {
+    this._again = again;
+    this._asked = key;
+    void this._asking.ask(request).then(() => focusNext(this, partsOf(key)));
   }
 
   /** @param {SettingList} list @param {string | null} key of what was changed */
   #written(list, key) {
     this._list = list;
-    this._key = null;
     const waits = list.settings.some((setting) => (key === null || setting.key === key) && setting.pending != null);
     showToast(t(waits ? 'setup.settings.saved' : 'setup.settings.saved_now'));
   }
+}
+
+/** Where the keyboard goes on: in the row that it was in, or above all. @param {string} key */
+function partsOf(key) {
+  if (key === '') return '[data-testid="settings-undo"], [data-testid="settings-filter"]';
+  const row = `[data-testid="setting"][data-key="${CSS.escape(key)}"]`;
+  return `${row} [data-testid="setting-value"], ${row} [data-testid="setting-edit"]`;
 }
 
 /** @param {ShownValue} setting @param {string | null} value */

@@ -6,10 +6,10 @@
 
 import { announce } from '../app/announce.js';
 import { continueAfter, resolveCall } from '../app/unknown_calls.js';
-import { connection, focusWanted, resolving, session, unknownCalls } from '../app/signals.js';
+import { connection, focusWanted, resolving, session, target, unknownCalls } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
-import { withoutCard } from '../state/unknown_calls.js';
+import { placeOf, withoutCard } from '../state/unknown_calls.js';
 import { NaviElement } from './element.js';
 import { brief } from './format.js';
 import { icons, toolIcon } from './icons.js';
@@ -88,7 +88,7 @@ export class NaviUnknownLine extends NaviElement {
       data-count=${calls.length}>${icons.warning}<span
         class="unknown-line-text">${t('unknown.many', { n: calls.length })}</span>
       <button type="button" class="button small plain" data-testid="unknown-show"
-        @click=${() => show(calls[0]?.call_id ?? '')}>${t('approval.show')}</button></div>`;
+        @click=${() => show(calls[0])}>${t('approval.show')}</button></div>`;
   }
 }
 
@@ -118,19 +118,28 @@ function say(event, call_id, decision) {
   if (!resolveCall(call_id, decision) || !held) return;
   // The keyboard goes on to the next one, and else to what comes after the last.
   const next = unknownCalls.get().find((other) => other.call_id !== call_id);
-  if (next !== undefined) show(next.call_id);
+  if (next !== undefined) show(next);
   else focusWanted.set('continue');
 }
 
-/** @param {string} unknown_call */
-const show = (unknown_call) => focusWanted.set({ unknown_call });
+/** Where its card is not drawn, the conversation goes there first. @param {UnknownCall} call */
+function show(call) {
+  const state = session.get();
+  focusWanted.set({ unknown_call: call.call_id });
+  if (state === null || cardOf(document, call.call_id) !== null) return;
+  target.set({ session_id: state.id, message_id: placeOf(state, call), words: [] });
+}
+
+/** @param {ParentNode} host @param {string} call_id @returns {HTMLElement | null} */
+const cardOf = (host, call_id) =>
+  host.querySelector(`[data-testid="unknown-call"][data-call-id="${CSS.escape(call_id)}"]`);
 
 /** Takes the keyboard to a question, where it is wanted there. @param {Element} host */
 function focusQuestion(host) {
   const wanted = focusWanted.get();
   if (wanted === null || typeof wanted === 'string') return;
-  const card = host.querySelector(`[data-testid="unknown-call"][data-call-id="${CSS.escape(wanted.unknown_call)}"]`);
-  if (!(card instanceof HTMLElement)) return;
+  const card = cardOf(host, wanted.unknown_call);
+  if (card === null) return;
   focusWanted.set(null);
   card.scrollIntoView({ block: 'nearest' });
   card.focus({ preventScroll: true });

@@ -135,6 +135,26 @@ fn at_its_limit_a_run_answers_in_the_form_that_is_demanded_or_fails() {
 }
 
 #[test]
+fn a_form_that_is_demanded_at_the_limit_is_what_the_last_answer_has() {
+    let mut run = start(1);
+    reply(&mut run, "", &["read"]);
+    let Step::RunTools(group) = run.next_step() else {
+        panic!("{:?}", run.next_step());
+    };
+    run.on_tools_started(&group);
+    run.on_tool_result(&group[0].call.id, result("seen"), NOW);
+    let last = |tools| Step::CallModel { tools };
+    assert_eq!(run.next_step(), last(ToolUse::Withheld));
+    run.demand(Demands {
+        form: Some(ReplyForm::Json),
+        ..Demands::default()
+    });
+    assert_eq!(run.next_step(), last(ToolUse::Formed));
+    reply(&mut run, "Paris, I think", &[]);
+    assert!(failure(&run).contains("no JSON"));
+}
+
+#[test]
 fn an_answer_in_place_of_a_call_is_asked_for_as_a_call() {
     let mut run = demanding(&["weather"], None);
     assert!(run.notes()[0].contains("`weather`"));

@@ -98,7 +98,7 @@ impl Action {
         match frame {
             ClientFrame::Message(_)
             | ClientFrame::Stop { .. }
-            | ClientFrame::Continue {}
+            | ClientFrame::Continue { .. }
             | ClientFrame::Withdraw { .. }
             | ClientFrame::EditQueued { .. }
             | ClientFrame::ResolveCall { .. }

@@ -47,6 +47,10 @@ pub fn close<M: AsRef<Message>>(
     let run_id = dead.run_id;
     let mut records = Vec::new();
     let origin = Origin::foreground(run_id);
+    let (why, state) = match end {
+        RunEnd::Stopped => (Unfinished::Stopped, MessageState::Stopped),
+        _ => (Unfinished::Down, MessageState::Interrupted),
+    };
     for open in open_calls(dead.messages) {
         let begun = dead.started.contains(&open.call.id);
         if !begun {
@@ -57,18 +61,18 @@ pub fn close<M: AsRef<Message>>(
             )));
         }
         let only_reads = dead.reads.contains(&open.call.id);
-        let result = CallResult::unfinished(Unfinished::Down, begun, only_reads);
+        let result = CallResult::unfinished(why, begun, only_reads);
         end_call(origin, open.call.clone(), result, now, &mut records);
     }
     records.extend(
-        partial_replies(run_id, dead.unfinished, now)
+        partial_replies((run_id, state), dead.unfinished, now)
             .into_iter()
             .map(Record::Message),
     );
     records.push(Record::Event(match &end {
         RunEnd::Failed(error) => failed(error),
         RunEnd::Interrupted { reason } => Event::interrupted(reason),
-        // A loop that got this far has recorded its own end, and is no dead.
+        // A loop that answered or came to a limit has recorded its own end, and is no dead.
         RunEnd::Answered | RunEnd::Limited | RunEnd::Stopped => Event::StreamStopped {},
     }));
     records.push(Record::Ended(RunSummary {
@@ -174,7 +178,7 @@ fn open_calls(messages: &[impl AsRef<Message>]) -> Vec<Open<'_>> {
 /// Text and reasoning of a reply, put together again. A tool's output is not kept: the
 /// call's result says what became of it.
 fn partial_replies(
-    run_id: RunId,
+    (run_id, state): (RunId, MessageState),
     unfinished: &[UnfinishedPart],
     now: DateTime<Utc>,
 ) -> Vec<Message> {
@@ -188,7 +192,7 @@ fn partial_replies(
             .position(|reply| reply.id == part.message_id)
             .unwrap_or_else(|| {
                 let mut reply = Message::assistant(part.message_id, run_id, now);
-                reply.state = MessageState::Interrupted;
+                reply.state = state;
                 replies.push(reply);
                 replies.len() - 1
             });

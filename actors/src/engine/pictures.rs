@@ -7,7 +7,7 @@ use crate::documents;
 use crate::files::InlineImage;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
-use crate::protocol::phrase::PhraseCode;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::powers::PowerKind;
 use crate::root::OpenSession;
 use crate::tools::net::guard::Guard;
@@ -19,7 +19,7 @@ impl Engine {
     ///
     /// # Errors
     /// `session_not_found`; `file_not_found` where it may not be reached, is not there or is too
-    /// large; `invalid_image` where it is none.
+    /// large; `invalid_image` where it is none; `rate_limited` while they wait for others of theirs.
     pub async fn remote_image(
         &self,
         user: UserId,
@@ -36,20 +36,26 @@ impl Engine {
         };
         let fetching = self
             .runtime
-            .spawn(async move { picture(&guard, &address).await });
+            .spawn(async move { picture(user, &guard, &address).await });
         // Whoever asked may have gone: then nobody needs it.
         let fetched = AbortOnDropHandle::new(fetching).await.map_err(|error| {
             tracing::error!(%session, %error, "a picture from elsewhere could not be fetched");
             NaviError::said(ErrorCode::Internal, PhraseCode::SomethingFailed)
         })?;
-        let bytes = fetched.map_err(|error| NaviError::new(ErrorCode::FileNotFound, error.0))?;
-        let image = documents::image(bytes).await.map_err(|problem| {
-            let message = format!("what stands there cannot be shown: {problem}");
-            NaviError::new(ErrorCode::InvalidImage, message)
-        })?;
+        let bytes =
+            fetched?.map_err(|error| not_shown(ErrorCode::FileNotFound, Phrase::plain(error.0)))?;
+        let image = documents::image(bytes).await;
+        let image =
+            image.map_err(|problem| not_shown(ErrorCode::InvalidImage, problem.phrase()))?;
         Ok(InlineImage {
             media_type: image.media_type,
             bytes: image.bytes,
         })
     }
+}
+
+/// Whoever asked for a picture sees in its place why there is none.
+fn not_shown(code: ErrorCode, problem: Phrase) -> NaviError {
+    let phrase = Phrase::from(PhraseCode::ImageElsewhere);
+    NaviError::said(code, phrase.with("problem", problem))
 }

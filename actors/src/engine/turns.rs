@@ -105,8 +105,21 @@ impl Engine {
     /// # Errors
     /// `nothing_to_continue`.
     pub async fn continue_run(&self, user: UserId, session: SessionId) -> Result<RunId, NaviError> {
+        self.continue_with(user, session, false).await
+    }
+
+    /// The same; with `queue`, only with what a stop held back.
+    ///
+    /// # Errors
+    /// `nothing_to_continue`.
+    pub async fn continue_with(
+        &self,
+        user: UserId,
+        session: SessionId,
+        queue: bool,
+    ) -> Result<RunId, NaviError> {
         let open = OpenSession::as_participant(user, session);
-        self.request(open, Command::Continue).await
+        self.request(open, Command::Continue { queue }).await
     }
 
     /// Says what became of a call whose outcome a crash left unknown.

@@ -204,5 +204,7 @@ fn shown(server: &Server) -> McpServer {
         last_error: report.and_then(|report| report.last_error.clone()),
         problems: listing.map(|l| l.problems.clone()).unwrap_or_default(),
         tools: tools.map(|tool| tool.spec.name.clone()).collect(),
+        // Who may change the file knows.
+        version: None,
     }
 }

@@ -34,6 +34,8 @@ pub struct Lease {
     pub(super) paces: Arc<HashMap<String, ModelPace>>,
     /// Where the backend may keep the call waiting while it answers others.
     pub(super) pulse: Option<Pulse>,
+    /// Cancelled when another backend takes the place of this one.
+    pub(crate) retired: CancellationToken,
 }
 
 impl Lease {

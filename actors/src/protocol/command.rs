@@ -17,8 +17,12 @@ pub enum ClientFrame {
         #[serde(default)]
         hold: bool,
     },
-    /// Goes on from an interrupted or limited run, or with a queue that a stop held back.
-    Continue {},
+    /// Goes on from an interrupted, limited or failed run, or else with what a stop held back.
+    Continue {
+        /// Only with what a stop held back, whatever the last run left.
+        #[serde(default)]
+        queue: bool,
+    },
     Withdraw {
         message_id: MessageId,
     },

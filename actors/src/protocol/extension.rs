@@ -85,6 +85,9 @@ pub struct McpServer {
     pub problems: Vec<String>,
     /// The names of its tools, as the model calls them.
     pub tools: Vec<String>,
+    /// That of its entry in the file, as `GET /mcp/{name}` tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// A skill: instructions for a kind of work.

@@ -190,6 +190,8 @@ pub enum Recorded {
     /// A server of tools, by the page or the API: added, changed, put back, taken out.
     McpServerWritten,
     McpServerRemoved,
+    /// It was started, or talked to, without being kept.
+    McpServerTried,
     /// A conversation, with somebody or by a link.
     Shared,
     ShareEnded,

@@ -211,9 +211,12 @@ impl Driver {
             }
             match self.run_loop.next_step() {
                 Step::Plan(planner) => self.plan(&config, &planner).await?,
-                Step::CallModel { tools } => {
+                Step::CallModel { .. } => {
                     config = self.look_around(config).await?;
-                    self.call_model(&mut config, tools).await?;
+                    // What was seen may have changed which tools it is offered.
+                    if let Step::CallModel { tools } = self.run_loop.next_step() {
+                        self.call_model(&mut config, tools).await?;
+                    }
                 }
                 Step::RunTools(group) => self.run_tools(&config, &group).await?,
                 Step::Finish(_) => {}

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::asking::QUIET;
 use super::calls::{CallInFlight, outcome_of};
@@ -46,8 +47,8 @@ enum Attempt {
     /// The run's time is up.
     TimeUp,
     Failed(NaviError),
-    /// The server takes no prompt of this length.
-    TooLong(NaviError, Overflow),
+    /// The server takes no prompt of this length; with its lease's `retired`.
+    TooLong(NaviError, Overflow, CancellationToken),
     /// It failed before it said anything, and may do better.
     Again(LlmError),
 }
@@ -64,6 +65,8 @@ struct TooLong {
     told: Overflow,
     /// What it comes to by our guess.
     estimated: u32,
+    /// Of the backend that told it.
+    retired: CancellationToken,
 }
 
 impl Driver {
@@ -86,7 +89,8 @@ impl Driver {
                 config.window = learnt.window;
                 config.choice.model.context_window = Some(learnt.window);
                 let (models, model) = (&self.services.models, &config.choice.model.name);
-                models.learn_window(config.choice.kind, model, learnt.window);
+                let kind = config.choice.kind;
+                models.learn_window(kind, &too_long.retired, model, learnt.window);
                 let records = self.run_loop.on_window(learnt.window);
                 self.commit(records).await?;
             }
@@ -151,11 +155,15 @@ impl Driver {
                     self.close_call(call, CallOutcome::TimeUp, &reply).await;
                     break self.time_up(Some(reply)).await;
                 }
-                Attempt::TooLong(error, told) => {
+                Attempt::TooLong(error, told, retired) => {
                     self.close_call(call, CallOutcome::Failed, &reply).await;
                     if shorter == Shorter::May {
                         let estimated = context::request_tokens(&request);
-                        return Ok(Some(TooLong { told, estimated }));
+                        return Ok(Some(TooLong {
+                            told,
+                            estimated,
+                            retired,
+                        }));
                     }
                     break self.model_failed(reply, error).await;
                 }
@@ -361,7 +369,7 @@ impl Driver {
                     let said_why = error.told();
                     return Ok(match error {
                         LlmError::ContextOverflow { told, .. } if nothing_said => {
-                            Attempt::TooLong(said_why, told)
+                            Attempt::TooLong(said_why, told, lease.retired.clone())
                         }
                         error if nothing_said && error.is_retryable() => Attempt::Again(error),
                         _ => Attempt::Failed(said_why),

@@ -20,6 +20,7 @@ use crate::protocol::ids::{OwnerId, SessionId};
 on_both!(
     a_database_of_the_first_release_comes_up_to_date,
     every_step_goes_down_and_up_again,
+    what_a_stop_left_waiting_is_held_after_the_upgrade,
 );
 
 /// The first release's schema.
@@ -98,6 +99,7 @@ async fn a_database_of_the_first_release_comes_up_to_date(db: TestDb) {
     );
     assert_eq!((loaded.message_count, loaded.messages.len()), (2, 2));
     assert_eq!(loaded.queue[0].mode, SendMode::Queue);
+    assert!(!loaded.held, "its last run was not stopped");
     assert_eq!(loaded.plan, None);
     let expected = [(7, 1, "In ".to_owned()), (9, 1, "Україна.".to_owned())];
     assert_eq!(streamed(&store).await, expected);
@@ -126,6 +128,21 @@ async fn a_database_of_the_first_release_comes_up_to_date(db: TestDb) {
     assert_eq!(store.messages(id).await.unwrap().len(), 3);
     let found = store.search(user_id, "third", 10, 0).await.unwrap();
     assert_eq!(found.len(), 1);
+}
+
+async fn what_a_stop_left_waiting_is_held_after_the_upgrade(db: TestDb) {
+    let old = Store::open_as_it_is(&db.config).await.unwrap();
+    navi_migrations::up::<FirstRelease>(&old.write)
+        .await
+        .unwrap();
+    let id = populate(&old.write).await;
+    let stopped = "UPDATE runs SET state = 'stopped'";
+    old.write.execute_unprepared(stopped).await.unwrap();
+    old.close().await.unwrap();
+
+    let store = db.open().await;
+    let loaded = store.take_session(id, &OwnerId::new()).await.unwrap();
+    assert_eq!((loaded.queue.len(), loaded.held), (1, true));
 }
 
 async fn every_step_goes_down_and_up_again(db: TestDb) {

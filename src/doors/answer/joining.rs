@@ -106,7 +106,10 @@ impl Answer {
         let seen = app.requests.keep(who.user, sameness, session, client_id);
         let run_id = accepted.run_id;
         let (engine, approvals) = (engine.clone(), question.approvals);
-        let view = View::of(engine, run_id, ephemeral, approvals, Begin::AtOnce);
+        let mut view = View::of(engine, run_id, ephemeral, approvals, Begin::AtOnce);
+        if accepted.duplicate && accepted.queued {
+            view = view.of_what_waited();
+        }
         let joined = Joined {
             session,
             run_id,

@@ -59,6 +59,14 @@ impl View {
         }
     }
 
+    /// The same of a run that waited before it was asked for: the stop may be in the past.
+    pub(super) fn of_what_waited(self) -> Self {
+        Self {
+            may_be_held: true,
+            ..self
+        }
+    }
+
     /// The same of a run that has ended.
     pub(super) fn of_the_past(self) -> Self {
         let tools = self.engine.tools().into_iter();
@@ -319,6 +327,8 @@ impl View {
             .is_some_and(|run| run.run_id == self.run_id);
         let waits = session.queue.iter().any(|it| it.run_id == self.run_id);
         if goes || waits {
+            // What was stopped before it is not told any more.
+            self.may_be_held |= waits && session.run.is_none();
             return;
         }
         let reason = session.reason.clone().unwrap_or_default();

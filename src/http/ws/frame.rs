@@ -229,6 +229,12 @@ mod tests {
         let stop = parse("{\"type\":\"stop\",\"client_id\":\"c2\"}").unwrap();
         assert_eq!(stop.frame, ClientFrame::Stop { hold: false });
         assert_eq!(stop.client_id.as_deref(), Some("c2"));
+        for (text, queue) in [
+            ("{\"type\":\"continue\"}", false),
+            ("{\"type\":\"continue\",\"queue\":true}", true),
+        ] {
+            assert_eq!(parse(text).unwrap().frame, ClientFrame::Continue { queue });
+        }
         let edit =
             parse("{\"type\":\"edit_plan\",\"edit\":\"hold\",\"id\":4,\"client_id\":\"c3\"}");
         let held = ClientFrame::EditPlan(PlanEdit::Hold { id: 4 });

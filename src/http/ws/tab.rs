@@ -314,7 +314,10 @@ async fn handle(
             let stopped = engine.stop_run(user, session, hold).await;
             stopped.map(|_| None)
         }
-        ClientFrame::Continue {} => engine.continue_run(user, session).await.map(|_| None),
+        ClientFrame::Continue { queue } => {
+            let gone_on = engine.continue_with(user, session, queue).await;
+            gone_on.map(|_| None)
+        }
         ClientFrame::Withdraw { message_id } => engine
             .withdraw(user, session, message_id)
             .await

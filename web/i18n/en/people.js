@@ -205,6 +205,7 @@ export const people = {
   'record.what.settings_changed': 'Changed settings',
   'record.what.mcp_server_written': 'Saved an MCP server',
   'record.what.mcp_server_removed': 'Removed an MCP server',
+  'record.what.mcp_server_tried': 'Tried an MCP server',
   'record.what.shared': 'Shared a conversation',
   'record.what.share_ended': 'Ended a share',
 

@@ -205,6 +205,7 @@ export const people = {
   'record.what.settings_changed': 'Изменены настройки',
   'record.what.mcp_server_written': 'Сохранён сервер MCP',
   'record.what.mcp_server_removed': 'Убран сервер MCP',
+  'record.what.mcp_server_tried': 'Опробован сервер MCP',
   'record.what.shared': 'Открыт общий доступ к разговору',
   'record.what.share_ended': 'Прекращён общий доступ',
 

@@ -205,6 +205,7 @@ export const people = {
   'record.what.settings_changed': 'Змінено налаштування',
   'record.what.mcp_server_written': 'Збережено сервер MCP',
   'record.what.mcp_server_removed': 'Вилучено сервер MCP',
+  'record.what.mcp_server_tried': 'Випробувано сервер MCP',
   'record.what.shared': 'Відкрито спільний доступ до розмови',
   'record.what.share_ended': 'Припинено спільний доступ',
 

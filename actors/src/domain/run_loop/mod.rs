@@ -292,6 +292,10 @@ impl RunLoop {
     /// What the program that asks demands of the answer from here on.
     pub fn demand(&mut self, demands: Demands) {
         self.demands = demands;
+        let has_form = self.demands.form.is_some() && self.demands.calls.is_empty();
+        if has_form && self.phase == Phase::Model(ToolUse::Withheld) {
+            self.phase = Phase::Model(ToolUse::Formed);
+        }
     }
 
     /// What the program that asks demands of the answer.

@@ -34,7 +34,10 @@ pub enum Command {
         hold: bool,
     },
     StopChild(RunId),
-    Continue,
+    Continue {
+        /// With what a stop held back, whatever the last run left.
+        queue: bool,
+    },
     /// What became of a call whose outcome a crash left unknown. The first word counts.
     ResolveCall {
         call_id: CallId,

@@ -112,6 +112,8 @@ impl Session {
             created_at: now,
         };
         if queued {
+            // One that comes after a stop goes on, behind those before it.
+            self.hold(false);
             self.write(Write::Enqueue(waits));
         } else {
             self.write(Write::Message(Arc::new(
@@ -195,7 +197,8 @@ impl Session {
     ) -> Result<(), Refused> {
         let origin = self.origin_of(run_id)?;
         let mut steered = Vec::new();
-        if !origin.is_subagent() {
+        // One that is being stopped answers nothing any more.
+        if !origin.is_subagent() && !self.is_stopping(run_id) {
             let waiting = self.ahead.queue.iter();
             let wanted = waiting.filter(|queued| queued.mode == SendMode::Steer);
             let wanted: Vec<QueuedMessage> = wanted.cloned().collect();

@@ -69,7 +69,7 @@ pub struct Policy {
     pub window: u32,
 }
 
-/// The code of the notice that a stop holds back what waits, though the run ended by itself.
+/// The code of the notice that a stop holds back what waits, though the run ended otherwise.
 pub const QUEUE_HELD: &str = "queue_held";
 
 /// Parts of requests that are in the store, by their SHA-256: those of the calls that began on
@@ -93,6 +93,8 @@ pub struct Session {
     /// Who waits for the end of the foreground run.
     plain: Vec<ReplyTo>,
     closing: Option<Closing>,
+    /// The run that a person asked to stop last.
+    stopping: Option<RunId>,
     /// The window of the model that the last run used, in tokens.
     window: Option<u32>,
     /// The summary that is under way.
@@ -118,6 +120,7 @@ impl Session {
             awaiting: HashMap::new(),
             plain: Vec::new(),
             closing: None,
+            stopping: None,
             window: None,
             summary: None,
             summaries: 0,
@@ -193,11 +196,8 @@ impl Session {
             } => self.change_queue(message_id, Some((content, author)), to)?,
             Command::Stop { hold } => self.stop(hold, to),
             Command::StopChild(run_id) => self.stop_child(run_id, to),
-            Command::Continue => {
-                let run_id = match self.go_on(Vec::new(), now) {
-                    Ok(run_id) => run_id,
-                    Err(refused) => self.release_queue(now).ok_or(refused)?,
-                };
+            Command::Continue { queue } => {
+                let run_id = self.continue_with(queue, now)?;
                 self.bring_back();
                 self.reply(to, Reply::Continued(run_id));
             }

@@ -91,8 +91,13 @@ impl Session {
             match waits {
                 Some((run_loop, first_seq)) => self.wait_on(&found.run, run_loop, first_seq, now),
                 None => {
-                    let end = RunEnd::Interrupted {
-                        reason: PhraseCode::RunWentDown.english().to_owned(),
+                    // One that was stopped is that, though nobody was left to cut it off.
+                    let end = if self.ahead.held {
+                        RunEnd::Stopped
+                    } else {
+                        RunEnd::Interrupted {
+                            reason: PhraseCode::RunWentDown.english().to_owned(),
+                        }
                     };
                     self.close_dead_run(run_id, &found.unfinished, reads, end, now);
                     if found.interruptions < RESUMES {

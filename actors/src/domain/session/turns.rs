@@ -116,7 +116,7 @@ impl Session {
             self.out.then.push(Effect::Reply(to, answer));
         }
         if self.ahead.is_held() && summary.end != RunEnd::Stopped {
-            // It ended by itself as it was stopped, and looks so: what waits is not begun even so.
+            // It ended otherwise as it was stopped, and looks so: what waits is not begun even so.
             self.tell(None, Event::notice(QUEUE_HELD, PhraseCode::QueueHeld));
         }
         self.out.then.push(Effect::Release(run_id));
@@ -182,8 +182,26 @@ impl Session {
         Ok(run_id)
     }
 
+    /// Goes on from the last run, or with what a stop held back: with that alone where `queue` says so.
+    pub(super) fn continue_with(
+        &mut self,
+        queue: bool,
+        now: DateTime<Utc>,
+    ) -> Result<RunId, Refused> {
+        if queue {
+            return self.release_queue(now).ok_or_else(|| {
+                Refused::error(
+                    ErrorCode::NothingToContinue,
+                    "no message is held back by a stop, or a run goes",
+                )
+            });
+        }
+        self.go_on(Vec::new(), now)
+            .or_else(|refused| self.release_queue(now).ok_or(refused))
+    }
+
     /// Begins what a stop held back. The run that does, if there is any.
-    pub(super) fn release_queue(&mut self, now: DateTime<Utc>) -> Option<RunId> {
+    fn release_queue(&mut self, now: DateTime<Utc>) -> Option<RunId> {
         if !(self.is_idle() && self.ahead.is_held()) {
             return None;
         }
@@ -196,15 +214,24 @@ impl Session {
     /// the run comes to its end before it is cut off, or its process does.
     pub(super) fn stop(&mut self, hold: bool, to: ReplyTo) {
         let run_id = self.running_id();
+        let found = Reply::Found(run_id.is_some());
+        self.out.now.extend(run_id.map(Effect::Cancel));
+        self.stopping = run_id;
         if hold && run_id.is_some() {
             self.hold(true);
+            // Whoever is told so may rely on it, whatever comes.
+            self.reply(to, found);
+        } else {
+            self.out.now.push(Effect::Reply(to, Ok(found)));
         }
-        self.out.now.extend(run_id.map(Effect::Cancel));
-        let found = Reply::Found(run_id.is_some());
-        self.out.now.push(Effect::Reply(to, Ok(found)));
     }
 
-    fn hold(&mut self, held: bool) {
+    /// Whether a person asked this run to stop.
+    pub(super) fn is_stopping(&self, run_id: RunId) -> bool {
+        self.stopping == Some(run_id)
+    }
+
+    pub(super) fn hold(&mut self, held: bool) {
         if self.ahead.held != held {
             self.write(Write::Held(held));
         }
@@ -221,10 +248,14 @@ impl Session {
         if self.running_id() != Some(run_id) {
             return;
         }
-        let end = RunEnd::Failed(NaviError::said(
-            ErrorCode::RunFailed,
-            PhraseCode::RunMistaken,
-        ));
+        let end = if self.is_stopping(run_id) || self.ahead.held {
+            RunEnd::Stopped
+        } else {
+            RunEnd::Failed(NaviError::said(
+                ErrorCode::RunFailed,
+                PhraseCode::RunMistaken,
+            ))
+        };
         self.close_dead_run(run_id, unfinished, reads, end, now);
         self.next(now);
     }

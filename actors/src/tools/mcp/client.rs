@@ -54,6 +54,9 @@ const MAX_PAGES: usize = 20;
 /// The largest piece of a stream over HTTP.
 const MAX_EVENT: usize = 8 * 1024 * 1024;
 
+/// As many secrets of Navi's own as are hidden. There are some ten at a time.
+const MAX_HIDDEN: usize = 512;
+
 /// The longest message of a server. More is thrown away as it comes.
 const MAX_MESSAGE: usize = 8 * 1024 * 1024;
 
@@ -253,15 +256,27 @@ pub(crate) async fn answers(peer: &Peer<RoleClient>) -> bool {
     matches!(answer, Ok(Ok(_) | Err(ServiceError::McpError(_))))
 }
 
-/// An error without the query of the server's address, which may be a key.
+/// An error without what of the server's address and its headers may be a key.
 fn told(error: &dyn std::error::Error, transport: &Transport) -> String {
-    let mut text = error.to_string();
-    if let Transport::Http { url, .. } = transport
-        && let Some(query) = url.query()
-    {
-        text = text.replace(&format!("?{query}"), "");
+    let ours = AROUND.get().map(|around| around.secrets.lock().clone());
+    hidden_in(error.to_string(), transport, &ours.unwrap_or_default())
+}
+
+fn hidden_in(mut text: String, transport: &Transport, ours: &[String]) -> String {
+    let mut secrets: Vec<&str> = ours.iter().map(String::as_str).collect();
+    if let Transport::Http { url, headers } = transport {
+        text = text.replace(url.as_str(), &url.origin().ascii_serialization());
+        let parts = [Some(url.path()), url.query(), url.password()];
+        secrets.extend(parts.into_iter().flatten());
+        // Behind the word for its kind, too, as in `Bearer …`.
+        secrets.extend(headers.values().flat_map(|value| {
+            let (_, word) = value.rsplit_once(' ').unwrap_or_default();
+            [value.as_str(), word]
+        }));
     }
-    shortened(&redacted(&text), SHOWN_BYTES)
+    // The longest first: another may be a part of it.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    shortened(&redacted(&without(&text, secrets)), SHOWN_BYTES)
 }
 
 /// With the last words of the server's program.
@@ -303,11 +318,22 @@ pub fn set_up(keeper: Option<PathBuf>, secrets: Vec<String>) {
     let _ = AROUND.set(Around { keeper, secrets });
 }
 
-/// Has these hidden from now on, in place of those of before.
-pub fn hide(secrets: Vec<String>) {
+/// Has these hidden too: a program that was given those of before still has them.
+pub fn hide<'a>(secrets: impl Iterator<Item = &'a str>) {
     if let Some(around) = AROUND.get() {
-        *around.secrets.lock() = secrets;
+        also(&mut around.secrets.lock(), secrets);
     }
+}
+
+/// Puts these at the end of what is hidden, and lets go of what was named longest ago beyond
+/// [`MAX_HIDDEN`].
+fn also<'a>(hidden: &mut Vec<String>, secrets: impl Iterator<Item = &'a str>) {
+    for secret in secrets {
+        hidden.retain(|it| it != secret);
+        hidden.push(secret.to_owned());
+    }
+    let over = hidden.len().saturating_sub(MAX_HIDDEN);
+    hidden.drain(..over);
 }
 
 /// A server's program on this machine. Goes with everything that it started when this is dropped.
@@ -403,6 +429,8 @@ fn shown<'a>(said: &Tail, secrets: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
     use super::*;
     use crate::programs::TAIL_BYTES;
 
@@ -410,6 +438,36 @@ mod tests {
         let mut said = Tail::default();
         said.push(text);
         super::shown(&said, ["hunter2!"].into_iter())
+    }
+
+    #[test]
+    fn an_error_tells_of_an_address_and_its_headers_nothing_but_the_host() {
+        let url = "https://me:pass-word@far.example/mcp/k3y-in-path?k=k3y-in-query";
+        let url = Url::parse(url).unwrap();
+        let transport = Transport::Http {
+            url: url.clone(),
+            headers: BTreeMap::from([("X".to_owned(), "Bearer k3y-in-header".to_owned())]),
+        };
+        let error = format!(
+            "no answer from {url}, at {}?{}: \"k3y-in-header\" is wrong, and so is our-own",
+            url.path(),
+            url.query().unwrap()
+        );
+        assert_eq!(
+            hidden_in(error, &transport, &["our-own".to_owned()]),
+            "no answer from https://far.example, at [hidden]?[hidden]: \"[hidden]\" is wrong, and so is [hidden]"
+        );
+    }
+
+    #[test]
+    fn a_key_that_another_took_the_place_of_stays_hidden() {
+        let mut hidden = vec!["key-of-the-start".to_owned()];
+        also(&mut hidden, ["key-2"].into_iter());
+        also(&mut hidden, ["key-3", "key-2"].into_iter());
+        assert_eq!(hidden, ["key-of-the-start", "key-3", "key-2"]);
+        let many: Vec<String> = (0..MAX_HIDDEN).map(|n| format!("many-{n}")).collect();
+        also(&mut hidden, many.iter().map(String::as_str));
+        assert_eq!(hidden, many);
     }
 
     #[test]

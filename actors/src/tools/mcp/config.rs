@@ -249,19 +249,16 @@ pub fn plain(name: &str) -> String {
 }
 
 /// With variables put in. What has none of that form is left as it is.
-fn expanded(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
+///
+/// # Errors
+/// One is not set.
+pub fn expanded(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${")
-        && let Some((inner, after)) = after.split_once('}')
-    {
-        let inner = inner.strip_prefix("env:").unwrap_or(inner);
-        let (name, default) = match inner.split_once(":-") {
-            Some((name, default)) => (name, Some(default.to_owned())),
-            None => (inner, None),
-        };
-        let value = variable(name).filter(|value| !value.is_empty()).or(default);
-        let Some(value) = value else {
+    while let Some((before, reference, after)) = next_reference(rest) {
+        let Reference { name, default } = reference;
+        let value = variable(name).filter(|value| !value.is_empty());
+        let Some(value) = value.or(default.map(str::to_owned)) else {
             let name = shown(name);
             refuse!("it needs the environment variable {name}, which is not set");
         };
@@ -271,4 +268,32 @@ fn expanded(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<St
     }
     out.push_str(rest);
     Ok(out)
+}
+
+/// The names of the variables that are put into a text.
+pub fn variables(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (_, reference, after) = next_reference(rest)?;
+        rest = after;
+        Some(reference.name)
+    })
+}
+
+/// `${NAME}`, `${env:NAME}` or `${NAME:-default}`.
+struct Reference<'a> {
+    name: &'a str,
+    default: Option<&'a str>,
+}
+
+/// The first one, with what stands before and after it.
+fn next_reference(text: &str) -> Option<(&str, Reference<'_>, &str)> {
+    let (before, after) = text.split_once("${")?;
+    let (inner, after) = after.split_once('}')?;
+    let inner = inner.strip_prefix("env:").unwrap_or(inner);
+    let (name, default) = match inner.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inner, None),
+    };
+    Some((before, Reference { name, default }, after))
 }

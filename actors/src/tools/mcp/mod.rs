@@ -24,8 +24,8 @@ use tokio::sync::{Notify, watch};
 pub use self::client::{Connection, hide, set_up};
 pub(crate) use self::client::{answers, listing};
 pub use self::config::{
-    MAX_BYTES, MAX_NAME, MAX_TIME, McpConfig, ServerConfig, Transport, parse, plain, read,
-    read_server,
+    MAX_BYTES, MAX_NAME, MAX_TIME, McpConfig, ServerConfig, Transport, expanded, parse, plain,
+    read, read_server, variables,
 };
 pub use self::listing::{Listed, Listing};
 use crate::protocol::approval::Detail;

@@ -77,7 +77,10 @@ impl World {
                 self.ask(Command::TogglePin, Waits::Pinned(self.pinned));
             }
             12 => self.answer_approval(),
-            13 => self.ask(Command::Continue, Waits::Other),
+            13 => {
+                let queue = self.random.below(2) == 0;
+                self.ask(Command::Continue { queue }, Waits::Other);
+            }
             14 => self.branch(),
             15 | 16 => self.edit_plan(),
             _ => self.resolve(),

@@ -23,6 +23,7 @@ use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::message::{Message, ToolCall};
 use crate::protocol::phrase::Phrase;
 use crate::protocol::plan::{Executor, Plan, PlanStep};
+use crate::protocol::session::RunState;
 use crate::protocol::todo::TodoStatus;
 
 /// A session of which nothing is told: what is submitted piles up.
@@ -260,7 +261,7 @@ fn what_waits_is_not_begun_by_a_stop_that_holds_it() {
     desk.ask(stop(true)).unwrap();
     desk.ends(first.run_id, RunEnd::Stopped);
     assert!(desk.session.is_idle() && desk.settle().is_held());
-    let went_on = desk.ask(Command::Continue);
+    let went_on = desk.ask(Command::Continue { queue: false });
     assert_eq!(went_on, Ok(Reply::Continued(waits.run_id)));
     assert!(desk.settle().queue.is_empty());
 
@@ -305,13 +306,109 @@ fn nothing_begins_by_itself_after_a_stop_whatever_ends_the_run() {
             .any(|(_, event)| matches!(event, Event::Notice { code, .. } if code == QUEUE_HELD));
         assert_eq!(says_so, end != RunEnd::Stopped, "{end:?}");
         assert!(desk.session.is_idle() && desk.settle().is_held(), "{end:?}");
-        let went_on = desk.ask(Command::Continue).unwrap();
+        let went_on = desk.ask(Command::Continue { queue: false }).unwrap();
         let goes_on = matches!(end, RunEnd::Limited | RunEnd::Failed(_));
         assert_eq!(went_on == Reply::Continued(waits.run_id), !goes_on);
         assert!(
             !desk.settle().held,
             "what goes on is followed by what waits"
         );
+    }
+}
+
+#[test]
+fn what_is_held_is_released_alone_whatever_the_last_run_left() {
+    for end in [
+        RunEnd::Answered,
+        RunEnd::Limited,
+        RunEnd::Stopped,
+        RunEnd::Failed(NaviError::new(ErrorCode::RunFailed, "no model")),
+    ] {
+        let mut desk = Desk::new();
+        let first = desk.send("first", SendMode::Queue);
+        let waits = desk.send("second", SendMode::Queue);
+        desk.ask(Command::Stop { hold: true }).unwrap();
+        desk.ends(first.run_id, end.clone());
+        let release = || Command::Continue { queue: true };
+        let went_on = desk.ask(release());
+        assert_eq!(went_on, Ok(Reply::Continued(waits.run_id)), "{end:?}");
+        assert_eq!(code(desk.ask(release())), ErrorCode::NothingToContinue);
+    }
+}
+
+#[test]
+fn a_run_whose_actor_or_process_died_as_it_was_stopped_was_stopped() {
+    let mut desk = Desk::new();
+    let first = desk.send("first", SendMode::Queue);
+    let waits = desk.send("second", SendMode::Queue);
+    desk.ask(Command::Stop { hold: true }).unwrap();
+    let mut stored = Stored::new();
+    for transition in &desk.submitted {
+        stored.commit(&transition.change);
+    }
+    let died = Command::RunDied {
+        run_id: first.run_id,
+        unfinished: Vec::new(),
+        reads: HashSet::new(),
+    };
+    desk.ask(died).unwrap();
+    let last = |state: &State| state.last_run.as_ref().map(|run| (run.run_id, run.state));
+    let stopped = Some((first.run_id, RunState::Stopped));
+    assert_eq!(last(desk.settle()), stopped);
+
+    let (mut session, _, found) = Session::load(stored.load(), policy());
+    session.recover(found, &HashSet::new(), NOW);
+    assert_eq!(last(session.ahead()), stopped);
+    assert!(session.ahead().is_held());
+    let to = ReplyTo(1);
+    let went_on = session.handle(Command::Continue { queue: false }, to, NOW);
+    let released = Effect::Reply(to, Ok(Reply::Continued(waits.run_id)));
+    assert!(went_on.then.contains(&released), "it is no run to continue");
+}
+
+#[test]
+fn a_message_after_a_stop_goes_on_behind_those_before_it() {
+    let mut desk = Desk::new();
+    let first = desk.send("first", SendMode::Queue);
+    let older = desk.send("older", SendMode::Queue);
+    desk.ask(Command::Stop { hold: true }).unwrap();
+    // The run has not been cut off yet.
+    let newer = desk.send("newer", SendMode::Queue);
+    assert!(newer.queued);
+    let running = |desk: &mut Desk| desk.settle().running().map(|run| run.run_id);
+    desk.ends(first.run_id, RunEnd::Stopped);
+    assert_eq!(running(&mut desk), Some(older.run_id));
+    desk.ends(older.run_id, RunEnd::Answered);
+    assert_eq!(running(&mut desk), Some(newer.run_id));
+}
+
+#[test]
+fn a_run_that_is_being_stopped_is_handed_no_message() {
+    for hold in [true, false] {
+        let mut desk = Desk::new();
+        let first = desk.send("first", SendMode::Queue);
+        desk.send("also", SendMode::Steer);
+        desk.ask(Command::Stop { hold }).unwrap();
+        desk.send("and this", SendMode::Steer);
+        match desk.ask(Command::Checkpoint(first.run_id)) {
+            Ok(Reply::Checkpoint(state)) => assert_eq!(state.steered, [], "{hold}"),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(desk.settle().queue.len(), 2, "{hold}");
+    }
+}
+
+#[test]
+fn a_stop_that_holds_is_answered_when_that_is_told_and_cuts_off_at_once() {
+    for hold in [true, false] {
+        let mut desk = Desk::new();
+        let first = desk.send("first", SendMode::Queue);
+        let to = ReplyTo(99);
+        let stop = desk.session.handle(Command::Stop { hold }, to, NOW);
+        let found = Effect::Reply(to, Ok(Reply::Found(true)));
+        assert!(stop.now.contains(&Effect::Cancel(first.run_id)));
+        assert_eq!(stop.then.contains(&found), hold);
+        assert_eq!(stop.now.contains(&found), !hold);
     }
 }
 
@@ -428,7 +525,7 @@ fn a_run_that_goes_on_follows_the_plan_from_where_it_stood() {
     desk.record(run_id, vec![Record::Plan(plan), Record::Mark(done)]);
     let reason = "it was shut down".to_owned();
     desk.ends(run_id, RunEnd::Interrupted { reason });
-    desk.ask(Command::Continue).unwrap();
+    desk.ask(Command::Continue { queue: false }).unwrap();
     let went_on = desk.submitted.last_mut().unwrap();
     let launched = went_on.then.iter_mut().find_map(|effect| match effect {
         Effect::Launch(launch) => Some(&mut launch.from),

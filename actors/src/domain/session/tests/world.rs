@@ -129,7 +129,7 @@ impl World {
             } else if self.driver.is_some() {
                 self.run();
             } else if self.session.is_idle() && self.session.ahead().is_held() {
-                self.ask(Command::Continue, Waits::Other);
+                self.ask(Command::Continue { queue: true }, Waits::Other);
             } else {
                 break;
             }
@@ -167,13 +167,13 @@ impl World {
         });
         let begins = matches!(
             command,
-            Command::Send(_) | Command::Continue | Command::StartBranch(_)
+            Command::Send(_) | Command::Continue { .. } | Command::StartBranch(_)
         );
         if matches!(command, Command::Stop { hold: true }) {
             self.held |= self.session.ahead().running().is_some();
         }
         let transition = self.session.handle(command, to, NOW);
-        self.held &= !(begins && begins_a_run(&transition));
+        self.held &= !(begins && (begins_a_run(&transition) || waits_for_one(&transition)));
         if let Some((compacted, base)) = summarised.zip(base)
             && !transition.change.writes.is_empty()
         {
@@ -325,6 +325,11 @@ impl World {
 fn begins_a_run(transition: &Transition) -> bool {
     let mut writes = transition.change.writes.iter();
     writes.any(|write| matches!(write, Write::RunStarted(row) if row.parent_run_id.is_none()))
+}
+
+fn waits_for_one(transition: &Transition) -> bool {
+    let mut writes = transition.change.writes.iter();
+    writes.any(|write| matches!(write, Write::Enqueue(_)))
 }
 
 pub(super) fn policy() -> Policy {
