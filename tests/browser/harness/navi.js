@@ -1,5 +1,6 @@
 // Navi itself, with a data directory of its own.
 
+import { randomInt } from 'node:crypto';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -27,13 +28,21 @@ export function backendSettings(backend, address) {
   }
 }
 
-/** A port that was free a moment ago. */
+/**
+ * A port that was free a moment ago. Below those that a system gives to whoever asks for any: until it is used,
+ * the next model server may get one of those.
+ */
 export async function freePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = randomInt(20_000, 30_000);
+    const server = createServer();
+    const isFree = await new Promise((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 /**
