@@ -45,13 +45,19 @@ describe('pictures that stand elsewhere', () => {
   const offers = () => it_has.tab.page.locator('[data-testid="remote-image"][data-state="offered"]');
   const pictures = () => it_has.tab.page.locator('navi-remote-image').getByTestId('picture');
 
+  let answers = 0;
+
   async function answer(text) {
     const { model, tab } = it_has;
-    await model.script([{ text: `${text}\n\nThat is all.` }]);
+    answers += 1;
+    await model.script([{ text: `${text}\n\nThat is all of answer ${answers}.` }]);
     await tab.send('Show me.');
-    await tab.page.getByText('That is all.').last().waitFor();
+    await tab.answers.filter({ hasText: `That is all of answer ${answers}.` }).waitFor();
     await tab.idle();
   }
+
+  /** The one offer of this address. */
+  const offerOf = (path) => offers().filter({ hasText: `${address}${path}` });
 
   it('are not asked for before, and their whole address is there to be read', async () => {
     const { tab } = it_has;
@@ -85,8 +91,7 @@ describe('pictures that stand elsewhere', () => {
     const { tab } = it_has;
     const before_it = requests.length;
     await answer(`![More](${address}/more.png?said=${'much%20'.repeat(300)}more.png)`);
-    await offers().nth(1).waitFor();
-    const { hidden_px, above } = await offers().last().evaluate((offer) => {
+    const { hidden_px, above } = await offerOf('/more.png').evaluate((offer) => {
       const link = offer.querySelector('.remote-address');
       const { bottom } = link.getBoundingClientRect();
       return { hidden_px: link.scrollHeight - link.clientHeight, above: bottom <= offer.querySelector('button').getBoundingClientRect().top };
@@ -101,7 +106,7 @@ describe('pictures that stand elsewhere', () => {
     const { tab } = it_has;
     const answered = hold('/slow.png');
     await answer(`![Slow](${address}/slow.png)`);
-    await offers().last().getByTestId('remote-image-show').click();
+    await offerOf('/slow.png').getByTestId('remote-image-show').click();
     await answered.asked;
     await tab.composer.fill('Meanwhile');
     answered.release();
@@ -113,10 +118,10 @@ describe('pictures that stand elsewhere', () => {
   it('say so where there is none, and can be tried again', async () => {
     const { tab } = it_has;
     await answer(`![Page](${address}/page)`);
-    await offers().last().getByTestId('remote-image-show').click();
+    await offerOf('/page').getByTestId('remote-image-show').click();
     await tab.page.locator('.remote-problem').waitFor();
     assert.ok(requests.includes('/page'));
-    await offers().last().getByTestId('remote-image-show').waitFor();
+    await offerOf('/page').getByTestId('remote-image-show').waitFor();
   });
 
   it('are remembered by this tab alone', async () => {
