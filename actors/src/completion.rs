@@ -51,7 +51,7 @@ impl Question {
     pub fn request(&self) -> ChatRequest {
         ChatRequest {
             model: self.choice.model.name.clone(),
-            messages: self.messages.clone(),
+            messages: self.messages.iter().cloned().map(Into::into).collect(),
             tools: OfferedTools::default(),
             temperature: self.temperature,
             think: false,

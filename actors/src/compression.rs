@@ -6,7 +6,6 @@
 //! error, and their context stays as it was.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use actix::{
     Actor, ActorFutureExt, Context, Handler, Message as ActixMessage, ResponseActFuture, WrapFuture,
@@ -15,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::completion::{self, AskedCall, Question};
 use crate::domain::compression::{self, Compressed, TypedState};
-use crate::domain::context;
+use crate::domain::context::{self, ContextMessage};
 use crate::domain::history::ContextState;
 use crate::domain::model_calls::ModelCall;
 use crate::domain::model_choice::Choice;
@@ -27,7 +26,6 @@ use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{RunId, SessionId, UserId};
 use crate::protocol::inspect::CallKind;
-use crate::protocol::message::Message;
 use crate::services::{CompressionPolicy, now};
 use crate::session::messages::Notes;
 use crate::store::Store;
@@ -64,7 +62,7 @@ pub struct CompressionJob {
     /// What goes over by code and never by the model.
     pub notes: Notes,
     /// The context's messages with their ordinals, in order.
-    pub messages: Vec<(u64, Arc<Message>)>,
+    pub messages: Vec<(u64, ContextMessage)>,
     /// The question's place in the backend's queue.
     pub ticket: Ticket,
     /// Cancelled where nobody wants the summary any more: another may be asked for then.

@@ -181,7 +181,7 @@ impl Inspector {
         Ok(Ingredients {
             files: self.files.views_again(session, &messages).await,
             parts,
-            messages: messages.into_iter().map(Arc::new).collect(),
+            messages: messages.into_iter().map(Into::into).collect(),
         })
     }
 }

@@ -312,9 +312,9 @@ async fn remembered(house: &House, user: UserId) -> anyhow::Result<Option<String
     let context = house.engine.context(user, session, Memory::Shown).await?;
     Ok(context
         .messages
-        .into_iter()
-        .find_map(|message| match message {
-            ChatMessage::System { content } if content.starts_with(MEMORY) => Some(content),
+        .iter()
+        .find_map(|message| match &**message {
+            ChatMessage::System { content } if content.starts_with(MEMORY) => Some(content.clone()),
             _ => None,
         }))
 }

@@ -47,7 +47,7 @@ fn the_defaults_are_those_of_the_contract() {
         ("CONTEXT_COMPRESSION_THRESHOLD", "0.8"),
         ("CONTEXT_KEEP_RECENT", "10"),
         ("CONTEXT_SUMMARY_TEMPERATURE", "0.3"),
-        ("CONTEXT_CACHE_MB", "16"),
+        ("CONTEXT_CACHE_MB", "32"),
         ("NAVI_RUN_TIME_LIMIT_MINUTES", "120"),
         ("NAVI_RUN_TOKEN_LIMIT", "20000000"),
         ("NAVI_SUBAGENT_TIME_LIMIT_MINUTES", "20"),

@@ -85,29 +85,10 @@ impl Prompt {
             let tools = request.tools.iter();
             tools.map(of_tool).collect()
         });
-        let messages = request.messages.iter().map(|message| match message {
-            ChatMessage::System { content } => part(&["system", content], 0),
-            ChatMessage::User { content, images } => {
-                let mut texts = vec!["user", content.as_str()];
-                texts.extend(images.iter().map(String::as_str));
-                let images = u32::try_from(images.len()).unwrap_or(u32::MAX);
-                let (hash, _) = part(&texts, 0);
-                let (_, tokens) = part(&["user", content], images);
-                (hash, tokens)
-            }
-            ChatMessage::Assistant {
-                content,
-                tool_calls,
-            } => {
-                let calls: Vec<String> = tool_calls
-                    .iter()
-                    .map(|call| format!("{} {}", call.name, call.arguments))
-                    .collect();
-                let mut texts = vec!["assistant", content.as_str()];
-                texts.extend(calls.iter().map(String::as_str));
-                part(&texts, 0)
-            }
-            ChatMessage::Tool { content, .. } => part(&["tool", content], 0),
+        let messages = request.messages.iter();
+        let messages = messages.map(|message| {
+            let made = message.made();
+            *made.part.get_or_init(|| part_of(message))
         });
         Self {
             parts: tools.iter().copied().chain(messages).collect(),
@@ -129,6 +110,33 @@ impl Prompt {
             .take_while(|(now, before)| now == before)
             .count();
         sum(&self.parts[shared..])
+    }
+}
+
+fn part_of(message: &ChatMessage) -> (u64, u32) {
+    match message {
+        ChatMessage::System { content } => part(&["system", content], 0),
+        ChatMessage::User { content, images } => {
+            let mut texts = vec!["user", content.as_str()];
+            texts.extend(images.iter().map(String::as_str));
+            let images = u32::try_from(images.len()).unwrap_or(u32::MAX);
+            let (hash, _) = part(&texts, 0);
+            let (_, tokens) = part(&["user", content], images);
+            (hash, tokens)
+        }
+        ChatMessage::Assistant {
+            content,
+            tool_calls,
+        } => {
+            let calls: Vec<String> = tool_calls
+                .iter()
+                .map(|call| format!("{} {}", call.name, call.arguments))
+                .collect();
+            let mut texts = vec!["assistant", content.as_str()];
+            texts.extend(calls.iter().map(String::as_str));
+            part(&texts, 0)
+        }
+        ChatMessage::Tool { content, .. } => part(&["tool", content], 0),
     }
 }
 

@@ -20,6 +20,7 @@ fn request(texts: &[&str]) -> ChatRequest {
                 content: (*text).to_owned(),
                 images: Vec::new(),
             })
+            .map(Into::into)
             .collect(),
         tools: OfferedTools::default(),
         temperature: 0.7,
@@ -121,10 +122,11 @@ fn what_the_backend_has_read_before_is_no_measure() {
 fn images_and_tools_are_part_of_a_prompt() {
     let plain = request(&["Hi"]);
     let mut picture = plain.clone();
-    picture.messages = vec![ChatMessage::User {
+    let shown = ChatMessage::User {
         content: "Hi".to_owned(),
         images: vec![text(1_000_000)],
-    }];
+    };
+    picture.messages = vec![shown.into()];
     let (plain, picture) = (Prompt::of(&plain), Prompt::of(&picture));
     assert_eq!(picture.tokens(), plain.tokens() + IMAGE_TOKENS);
     assert_ne!(picture.parts[0].0, plain.parts[0].0);

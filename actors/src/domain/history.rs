@@ -5,10 +5,10 @@
 //! before the fork with the branch they came from, and nothing is lost.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::context::ContextMessage;
 use crate::protocol::command::CallDecision;
 use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::message::{Message, Role, ToolOutcome};
@@ -74,7 +74,7 @@ const AGAIN: &str =
 impl ContextState {
     /// A message as the model is to read it, with what the user decided about its call.
     #[must_use]
-    pub fn as_decided(&self, message: Arc<Message>) -> Arc<Message> {
+    pub fn as_decided(&self, message: ContextMessage) -> ContextMessage {
         let decision = message
             .tool_call_id
             .as_ref()
@@ -87,7 +87,7 @@ impl ContextState {
             CallDecision::Skip => (ToolOutcome::Failed, LEFT),
             CallDecision::Retry => (ToolOutcome::OutcomeUnknown, AGAIN),
         };
-        Arc::new(Message {
+        ContextMessage::from(Message {
             content: Some(text.to_owned()),
             outcome: Some(outcome),
             ..Message::clone(&message)

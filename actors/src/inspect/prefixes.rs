@@ -1,9 +1,7 @@
 //! What became of a request's beginning, for each call of a run, and what that cost.
 
-use std::sync::Arc;
-
 use super::Inspector;
-use crate::domain::context::messages_tokens;
+use crate::domain::context::{ContextMessage, messages_tokens};
 use crate::domain::history::shared_below;
 use crate::domain::model_calls::prefix::{Came, Found, Sent, compare};
 use crate::domain::prices::{PriceTable, Used};
@@ -87,7 +85,7 @@ impl Inspector {
             return Ok(Came::default());
         }
         let came = self.store.messages_of_way(run.session_id, &new, shared);
-        let came: Vec<Arc<Message>> = came.await?.into_iter().map(Arc::new).collect();
+        let came: Vec<ContextMessage> = came.await?.into_iter().map(Into::into).collect();
         let window = now.head.window();
         let of = |wanted: &dyn Fn(&Message) -> bool| {
             let some = came.iter().filter(|message| wanted(message)).cloned();

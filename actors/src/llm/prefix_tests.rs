@@ -3,18 +3,15 @@
 //! models' own templates.
 #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
 
-use std::sync::Arc;
-
 use minijinja::value::Serde;
 use minijinja::{Environment, context};
 use serde_json::{Value, json};
 
 use super::ollama::request::{Think, body as ollama_body};
 use super::roles::Roles;
-use crate::domain::context::{CallOptions, CallSetup, Conversation, Notes};
+use crate::domain::context::{CallOptions, CallSetup, ContextMessage, Conversation, Notes};
 use crate::domain::talk::{asked, call, planned, result, said, user};
 use crate::protocol::chat::ChatRequest;
-use crate::protocol::message::Message;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// In the shape of Qwen's: tools with the system message, results in the user's turn.
@@ -82,7 +79,7 @@ fn ollama_like(body: &Value) -> String {
 /// A request for each point of a conversation where the model is asked, each with other notes.
 fn requests() -> Vec<ChatRequest> {
     let (_, plan) = planned(1, "1. Read it. SELF");
-    let messages: Vec<Arc<Message>> = [
+    let messages: Vec<ContextMessage> = [
         user(1, "compare them"),
         plan,
         asked(1, &["a", "b"]),
@@ -94,7 +91,7 @@ fn requests() -> Vec<ChatRequest> {
         said(1, "done"),
         user(2, "thanks"),
     ]
-    .map(Arc::new)
+    .map(ContextMessage::from)
     .into();
     let asks = [1, 2, 5, 7, 8, 10].into_iter().enumerate();
     asks.map(|(at, end)| {

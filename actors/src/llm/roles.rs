@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::prompt::PromptMessage;
 
 use super::LlmError;
 
@@ -43,7 +44,7 @@ impl Roles {
             if self == Self::NoSystem {
                 prepend(&mut messages, &system);
             } else {
-                messages.insert(0, ChatMessage::System { content: system });
+                messages.insert(0, ChatMessage::System { content: system }.into());
             }
         }
         Cow::Owned(ChatRequest {
@@ -139,11 +140,11 @@ pub(super) fn refuses_roles(message: &str) -> bool {
 }
 
 /// The system messages as one text, and the conversation with strict turns.
-fn parted(messages: &[ChatMessage]) -> (String, Vec<ChatMessage>) {
+fn parted(messages: &[PromptMessage]) -> (String, Vec<PromptMessage>) {
     let mut system = String::new();
     let mut turns: Vec<ChatMessage> = Vec::new();
     for message in messages {
-        match (message, turns.last_mut()) {
+        match (&**message, turns.last_mut()) {
             (ChatMessage::System { content }, _) => join(&mut system, content),
             (
                 ChatMessage::User { content, images },
@@ -174,21 +175,22 @@ fn parted(messages: &[ChatMessage]) -> (String, Vec<ChatMessage>) {
                     content: SEEN.to_owned(),
                     tool_calls: Vec::new(),
                 });
-                turns.push(message.clone());
+                turns.push(ChatMessage::clone(message));
             }
             (message, _) => turns.push(message.clone()),
         }
     }
-    (system, turns)
+    (system, turns.into_iter().map(Into::into).collect())
 }
 
-fn prepend(messages: &mut Vec<ChatMessage>, system: &str) {
-    if let Some(ChatMessage::User { content, .. }) = messages.first_mut() {
+fn prepend(messages: &mut Vec<PromptMessage>, system: &str) {
+    let first = messages.first_mut().map(PromptMessage::to_mut);
+    if let Some(ChatMessage::User { content, .. }) = first {
         let asked = std::mem::take(content);
         system.clone_into(content);
         join(content, &asked);
     } else {
-        messages.insert(0, user(system.to_owned()));
+        messages.insert(0, user(system.to_owned()).into());
     }
 }
 

@@ -7,44 +7,47 @@ use crate::llm::ollama::tests::request;
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
 
-fn system(content: &str) -> ChatMessage {
-    ChatMessage::System {
+fn system(content: &str) -> PromptMessage {
+    let said = ChatMessage::System {
         content: content.to_owned(),
-    }
+    };
+    said.into()
 }
 
-fn says(content: &str) -> ChatMessage {
-    user(content.to_owned())
+fn says(content: &str) -> PromptMessage {
+    user(content.to_owned()).into()
 }
 
-fn assistant(content: &str, calls: &[&str]) -> ChatMessage {
+fn assistant(content: &str, calls: &[&str]) -> PromptMessage {
     let call = |id: &&str| ToolCall {
         id: CallId((*id).to_owned()),
         name: "t".to_owned(),
         arguments: json!({}),
     };
-    ChatMessage::Assistant {
+    let said = ChatMessage::Assistant {
         content: content.to_owned(),
         tool_calls: calls.iter().map(call).collect(),
-    }
+    };
+    said.into()
 }
 
-fn result(id: &str, content: &str) -> ChatMessage {
-    ChatMessage::Tool {
+fn result(id: &str, content: &str) -> PromptMessage {
+    let said = ChatMessage::Tool {
         call_id: CallId(id.to_owned()),
         name: "t".to_owned(),
         content: content.to_owned(),
-    }
+    };
+    said.into()
 }
 
-fn of(messages: &[ChatMessage]) -> ChatRequest {
+fn of(messages: &[PromptMessage]) -> ChatRequest {
     ChatRequest {
         messages: messages.to_vec(),
         ..request("")
     }
 }
 
-fn arranged(roles: Roles, messages: &[ChatMessage]) -> Vec<ChatMessage> {
+fn arranged(roles: Roles, messages: &[PromptMessage]) -> Vec<PromptMessage> {
     roles.arranged(&of(messages)).messages.clone()
 }
 
@@ -88,7 +91,8 @@ fn images_survive_a_merge() {
         images: vec!["1".to_owned(), "2".to_owned()],
     };
     let given = [picture("a", "1"), picture("b", "2")];
-    assert_eq!(arranged(Roles::SystemFirst, &given), [both]);
+    let given = given.map(PromptMessage::from);
+    assert_eq!(arranged(Roles::SystemFirst, &given), [both.into()]);
 }
 
 #[test]

@@ -197,14 +197,15 @@ async fn a_server_that_only_streams_is_asked_for_a_stream() {
 /// A conversation of somebody who is remembered.
 fn remembered() -> ChatRequest {
     let mut request = full_request();
-    request.messages.push(ChatMessage::User {
+    let asked = ChatMessage::User {
         content: "And now?".to_owned(),
         images: Vec::new(),
-    });
+    };
+    request.messages.push(asked.into());
     let memory = ChatMessage::System {
         content: "## What I remember".to_owned(),
     };
-    request.messages.insert(1, memory);
+    request.messages.insert(1, memory.into());
     request
 }
 

@@ -1,37 +1,75 @@
 //! Pieces of a request that both HTTP protocols write alike.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::protocol::chat::{ChatMessage, ChatRequest};
 use crate::protocol::offered::OfferedTools;
+use crate::protocol::prompt::PromptMessage;
+use crate::protocol::status::BackendKind;
 use crate::protocol::tool::ToolSpec;
 
 /// A request's body: few fields that can be looked at and changed, and a conversation of any
 /// length that is written as it stands.
 #[derive(Debug, Serialize)]
-pub(super) struct Body<'a, M> {
+pub(super) struct Body<'a> {
     pub(super) model: &'a str,
-    pub(super) messages: Vec<M>,
+    messages: Messages<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<&'a RawValue>,
     #[serde(flatten)]
     pub(super) fields: Map<String, Value>,
 }
 
-impl<'a, M> Body<'a, M> {
+impl<'a> Body<'a> {
+    /// `write` writes a message as servers of this kind read it.
     pub(super) fn of(
         request: &'a ChatRequest,
-        message: impl Fn(&'a ChatMessage) -> M,
+        kind: BackendKind,
+        write: fn(&ChatMessage) -> serde_json::Result<Box<RawValue>>,
         fields: Map<String, Value>,
     ) -> Self {
         Self {
             model: &request.model,
-            messages: request.messages.iter().map(message).collect(),
+            messages: Messages {
+                all: &request.messages,
+                kind,
+                write,
+            },
             tools: described(&request.tools),
             fields,
         }
+    }
+}
+
+/// A conversation as servers of one kind read it: each of its messages is written once for all calls
+/// that have it.
+#[derive(Debug)]
+struct Messages<'a> {
+    all: &'a [PromptMessage],
+    kind: BackendKind,
+    write: fn(&ChatMessage) -> serde_json::Result<Box<RawValue>>,
+}
+
+impl<'a> Messages<'a> {
+    fn written(&self, message: &'a PromptMessage) -> Cow<'a, RawValue> {
+        // A message always has a JSON text.
+        let write = || (self.write)(message).unwrap_or_default();
+        let (kind, written) = message.made().written.get_or_init(|| (self.kind, write()));
+        if *kind == self.kind {
+            Cow::Borrowed(written)
+        } else {
+            Cow::Owned(write())
+        }
+    }
+}
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.all.iter().map(|message| self.written(message)))
     }
 }
 

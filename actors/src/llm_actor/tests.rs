@@ -175,7 +175,7 @@ fn request(prompt_tokens: usize, streamed: bool) -> ChatRequest {
     } = question(Priority::Interactive, &"abcd".repeat(prompt_tokens));
     ChatRequest {
         model: choice.model.name,
-        messages,
+        messages: messages.into_iter().map(Into::into).collect(),
         tools: OfferedTools::default(),
         temperature: 0.7,
         think: false,

@@ -7,12 +7,13 @@ use serde_json::Value;
 use super::ids::CallId;
 use super::message::ToolCall;
 use super::offered::OfferedTools;
+use super::prompt::PromptMessage;
 
 /// Everything a backend needs for one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChatRequest {
     pub model: String,
-    pub messages: Vec<ChatMessage>,
+    pub messages: Vec<PromptMessage>,
     /// Empty where the model may not call tools.
     pub tools: OfferedTools,
     pub temperature: f32,

@@ -24,6 +24,7 @@ pub mod phrase;
 pub mod plan;
 pub mod powers;
 pub mod profile;
+pub mod prompt;
 pub mod search;
 pub mod session;
 pub mod status;

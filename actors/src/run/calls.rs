@@ -8,13 +8,12 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::driver::Driver;
-use crate::domain::context::CallSetup;
+use crate::domain::context::{CallSetup, ContextMessage};
 use crate::domain::model_calls::{ModelCall, Prompt, Recipe};
 use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{Cut, ModelReply, Record};
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
-use crate::protocol::message::Message;
 use crate::services::now;
 
 /// A call on its way.
@@ -27,7 +26,7 @@ pub(super) struct CallInFlight {
     pub(super) attempts: u32,
     backend: &'static str,
     model: String,
-    own: Vec<Arc<Message>>,
+    own: Vec<ContextMessage>,
     /// Made beside the call: what is long is hashed.
     prompt: JoinHandle<serde_json::Result<Prompt>>,
 }

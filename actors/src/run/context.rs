@@ -9,7 +9,7 @@ use super::driver::Driver;
 use super::{RunSetup, Work};
 use crate::compression::{Compress, CompressionJob, Summarised, event};
 use crate::domain::compression;
-use crate::domain::context::{self, CallSetup, Conversation, RunKind};
+use crate::domain::context::{self, CallSetup, ContextMessage, Conversation, RunKind};
 use crate::domain::demands::Demands;
 use crate::domain::files::{FileViews, in_passing};
 use crate::domain::history::ContextState;
@@ -41,7 +41,7 @@ const RECENT_CHARS: usize = 600;
 pub(super) struct RunContext {
     pub(super) state: ContextState,
     /// In order; grows only at its end.
-    pub(super) messages: Vec<Arc<Message>>,
+    pub(super) messages: Vec<ContextMessage>,
     /// Of those that were there when the run began.
     ordinals: Vec<u64>,
     /// What the model reads of the messages' files.
@@ -54,14 +54,16 @@ impl RunContext {
         match &setup.work {
             Work::Turn(turn) => {
                 let store = &setup.services.store;
-                let ordinals = turn.context.start..turn.message_count;
+                let written = turn.message_count - turn.unwritten.len() as u64;
+                let ordinals = turn.context.start..written;
                 let read = store.context_messages(setup.session_id, &turn.path, ordinals);
                 let read = read.await.map_err(|error| store_error(&error))?;
-                let (ordinals, messages): (Vec<_>, Vec<Arc<Message>>) = read
+                let (ordinals, messages): (Vec<_>, Vec<ContextMessage>) = read
                     .into_iter()
+                    .chain((written..).zip(turn.unwritten.iter().cloned()))
                     .map(|(ordinal, message)| (ordinal, turn.context.as_decided(message)))
                     .unzip();
-                let seen = messages.iter().map(AsRef::as_ref);
+                let seen = messages.iter().map(|message| &**message);
                 Ok(Self {
                     views: setup.services.files.views(setup.session_id, seen).await,
                     state: turn.context.clone(),
@@ -78,7 +80,7 @@ impl RunContext {
                 let asked = Message::user(MessageId::new(), setup.origin.run_id, text, now());
                 Ok(Self {
                     state: ContextState::default(),
-                    messages: vec![Arc::new(asked)],
+                    messages: vec![asked.into()],
                     ordinals: Vec::new(),
                     views: FileViews::new(),
                 })
@@ -87,7 +89,7 @@ impl RunContext {
     }
 
     pub(super) fn push(&mut self, message: Message) {
-        self.messages.push(Arc::new(message));
+        self.messages.push(message.into());
     }
 
     /// Takes the summary of what is remembered of the user into the prefix: when the context

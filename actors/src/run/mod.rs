@@ -39,6 +39,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::domain::context::ContextMessage;
 use crate::domain::history::{ContextState, Segment};
 use crate::domain::model_choice::RunConfig;
 use crate::domain::session::command::{Leaving, LeftRuns};
@@ -129,6 +130,8 @@ pub struct Turn {
     pub path: Vec<Segment>,
     /// How many messages the session has.
     pub message_count: u64,
+    /// Those of them that the store may not have yet: the last ones.
+    pub unwritten: Vec<ContextMessage>,
     /// The session's last event so far.
     pub last_seq: u64,
 }

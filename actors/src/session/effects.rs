@@ -105,7 +105,7 @@ impl SessionActor {
             .or_insert_with(|| StopToken::new(given_up.child_token(), CancellationToken::new()))
     }
 
-    /// Starts the actor of a run whose start is committed.
+    /// Starts the actor of a run, whose start may be on its way to the store.
     fn launch(&mut self, ctx: &mut Context<Self>, launch: Launch) {
         let Launch {
             run_id,
@@ -118,16 +118,18 @@ impl SessionActor {
         } = launch;
         let stop = self.stop_token(run_id);
         let ends = Ends::new(stop.token.clone(), stop.stopped.clone());
+        let state = self.session.ahead();
         let turn = Turn {
             message_id,
-            context_tokens: self.told.summary.context_token_count,
+            context_tokens: state.summary.context_token_count,
             plans,
-            context: self.told.context().clone(),
+            context: state.context().clone(),
             from,
             config,
-            path: self.told.path(),
-            message_count: self.told.message_count,
-            last_seq: self.telling.sequencer().told_seq(),
+            path: state.path(),
+            message_count: state.message_count,
+            unwritten: self.telling.sequencer().untold_messages(),
+            last_seq: state.last_seq,
         };
         let limits = self.services.runs;
         let session = ctx.address();
@@ -141,11 +143,11 @@ impl SessionActor {
                 services: self.services.clone(),
                 session,
                 session_id: self.id,
-                user_id: self.told.summary.user_id,
-                remembers: Remembers::of(&self.told.summary),
+                user_id: state.summary.user_id,
+                remembers: Remembers::of(&state.summary),
                 origin: Origin::foreground(run_id),
-                profile_id: self.told.summary.profile_id.clone(),
-                model: self.told.summary.model.clone(),
+                profile_id: state.summary.profile_id.clone(),
+                model: state.summary.model.clone(),
                 work: Work::Turn(Box::new(turn)),
                 ends,
                 deadline: Instant::now() + limits.time,

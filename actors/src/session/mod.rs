@@ -106,7 +106,6 @@ pub struct SessionActor {
     told: State,
     telling: Telling<Vec<Effect>>,
     replies: Replies,
-    /// None until its run's start is told.
     foreground: Option<Foreground>,
     /// Of the runs that go.
     stops: HashMap<RunId, StopToken>,
@@ -203,15 +202,28 @@ impl SessionActor {
     }
 
     fn carry_out(&mut self, ctx: &mut Context<Self>, transition: Transition) {
-        let Transition { now, change, then } = transition;
+        let Transition {
+            now,
+            change,
+            mut then,
+        } = transition;
         metrics::record(|on| on.runs.turns_begin(&then));
         self.last_used = Instant::now();
         for effect in now {
             self.perform(ctx, effect);
         }
-        if !change.is_empty() || !then.is_empty() {
-            self.telling.submit(change, services::now(), then);
-            self.advance(ctx);
+        if change.is_empty() && then.is_empty() {
+            return;
+        }
+        // A run begins while its start is on its way to the store, where nothing is before that: what
+        // it tells comes after it, and what it does that changes anything waits for its own commits.
+        let is_free = self.told.running().is_none() && self.telling.sequencer().is_settled();
+        let begins = |effect: &mut Effect| is_free && matches!(effect, Effect::Launch(_));
+        let begun: Vec<Effect> = then.extract_if(.., begins).collect();
+        self.telling.submit(change, services::now(), then);
+        self.advance(ctx);
+        for effect in begun {
+            self.perform(ctx, effect);
         }
     }
 
@@ -291,8 +303,10 @@ impl SessionActor {
     /// Whoever watches the run hears why it stands still. Its end is an event, told once that
     /// can be committed.
     fn tell_cut_off(&self) {
-        // One that is not launched yet was told to nobody: its message is refused.
-        let Some(run) = &self.foreground else {
+        // One whose start is not told was told to nobody: its message is refused.
+        let told = self.told.running().map(|run| run.run_id);
+        let run = self.foreground.as_ref();
+        let Some(run) = run.filter(|run| told == Some(run.run_id)) else {
             return;
         };
         let json = encode(&Envelope {

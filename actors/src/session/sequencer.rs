@@ -14,11 +14,13 @@ use bytestring::ByteString;
 use chrono::{DateTime, Utc};
 
 use super::log_rows::LogRows;
+use crate::domain::context::ContextMessage;
 use crate::domain::session::change::{Change, Closed};
 use crate::domain::session::stored::{MAX_SPANS, Span};
 use crate::domain::session::write::{ChunkRow, EventRow, Write};
 use crate::protocol::event::{Delta, Envelope, Event, PartKind, behind_utf16, utf16_len};
 use crate::protocol::ids::{MessageId, Origin, PartId};
+use crate::protocol::message::Message;
 
 /// How much streamed text may wait for the log.
 const CHUNK_BYTES: usize = 4096;
@@ -269,6 +271,20 @@ impl<T> Sequencer<T> {
     #[must_use]
     pub fn last_seq(&self) -> u64 {
         self.next_seq - 1
+    }
+
+    /// The messages of what was submitted and is not told: the store may not have them yet.
+    #[must_use]
+    pub fn untold_messages(&self) -> Vec<ContextMessage> {
+        let writes = self.waiting.iter().flat_map(|entry| match entry {
+            Entry::Change { change, .. } => change.writes.as_slice(),
+            Entry::Delta(..) => &[],
+        });
+        let messages = writes.filter_map(|write| match write {
+            Write::Message(message) => Some(Message::clone(message).into()),
+            _ => None,
+        });
+        messages.collect()
     }
 
     /// Whether nothing waits to be committed or told.

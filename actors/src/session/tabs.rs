@@ -136,7 +136,7 @@ impl Handler<GetContext> for SessionActor {
                 .collect();
             let views = services
                 .files
-                .views_again(id, messages.iter().map(AsRef::as_ref))
+                .views_again(id, messages.iter().map(|message| &**message))
                 .await;
             let conversation = Conversation::of(&context, &messages).with_files(&views);
             let tools = services.tools_of(session.user_id).await?;

@@ -352,7 +352,7 @@ async fn a_message_is_found_with_its_place(db: TestDb) {
         let stretch = store.context_messages(writer.id, &path, ordinals).await;
         let message = stretch.unwrap().remove(0).1;
         let found = store.message_ordinal(writer.id, message.id).await.unwrap();
-        assert_eq!(found, Some((ordinal, branch_id, message.as_ref().clone())));
+        assert_eq!(found, Some((ordinal, branch_id, Message::clone(&message))));
         let elsewhere = store.message_ordinal(other.id, message.id).await;
         assert_eq!(elsewhere, Ok(None));
     }

@@ -116,9 +116,9 @@ impl Store {
         let (Ok(branch), Ok(first)) = (place.branch_id.try_into(), place.ordinal.try_into()) else {
             return;
         };
-        let as_read: Vec<_> = commit.messages.iter().map(as_read).collect();
+        let as_read = commit.messages.iter().map(as_read).collect();
         self.recent
-            .append(commit.session_id, branch, first, &as_read);
+            .append(commit.session_id, branch, first, as_read);
     }
 
     /// The way to find out which commit breaks a rule of the schema, and to write the

@@ -1,7 +1,6 @@
 //! The conversation: as it is shown, as the model sees it, and single messages of it.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use sea_orm::{
     ColumnTrait, Condition, DatabaseTransaction, EntityTrait, PaginatorTrait, QueryFilter,
@@ -139,10 +138,7 @@ impl Store {
         let mut messages = self.recent.get(id, path, start);
         let next = messages.last().map_or(start, |(ordinal, _)| ordinal + 1);
         let came = self.path_messages(id, path, next..end).await?;
-        messages.extend(
-            came.into_iter()
-                .map(|(at, message)| (at, Arc::new(message))),
-        );
+        messages.extend(came.into_iter().map(|(at, message)| (at, message.into())));
         self.recent.put(id, path, start, &messages);
         messages.truncate(messages.partition_point(|(at, _)| *at < end));
         Ok(messages)

@@ -6,7 +6,7 @@ use sea_orm::{EntityTrait, PaginatorTrait};
 
 use super::entities::{model_call, prompt_part, session};
 use super::testing::{TestDb, Writer, at, ended, on_both, run, user_message};
-use crate::domain::context::{CallOptions, CallSetup, Conversation};
+use crate::domain::context::{CallOptions, CallSetup, ContextMessage, Conversation};
 use crate::domain::history::{Branch, ContextState};
 use crate::domain::model_calls::{MAX_OWN_BYTES, ModelCall, Recipe};
 use crate::domain::session::write::{RunRow, Write};
@@ -46,7 +46,7 @@ fn frame(system: &str) -> CallSetup {
 pub(super) fn call(
     system: &str,
     message_id: Option<MessageId>,
-    own: Vec<Arc<Message>>,
+    own: Vec<ContextMessage>,
 ) -> ModelCall {
     let frame = frame(system);
     let sent = frame.request(&Conversation::default()).request;
@@ -200,7 +200,7 @@ async fn a_subagents_messages_add_up(db: TestDb) {
     let store = db.open().await;
     let writer = Writer::new(&store).await;
     let run = run();
-    let own = |text: &str| vec![Arc::new(user_message(text))];
+    let own = |text: &str| vec![user_message(text).into()];
     writer
         .write(vec![
             Write::RunStarted(run.clone()),

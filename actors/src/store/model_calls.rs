@@ -1,7 +1,6 @@
 //! Runs and their model calls, for those who look into them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::{NotSet, Set};
@@ -371,7 +370,7 @@ pub(super) fn call_to_row(
     call: ModelCall,
 ) -> Result<model_call::ActiveModel, StoreError> {
     let own = (!call.own.is_empty())
-        .then(|| to_json(&call.own.iter().map(Arc::as_ref).collect::<Vec<&Message>>()))
+        .then(|| to_json(&call.own.iter().map(|own| &**own).collect::<Vec<&Message>>()))
         .transpose()?
         // Without them the calls from here on are not made again as they were, and say so.
         .filter(|json| json.len() <= MAX_OWN_BYTES);

@@ -3,23 +3,25 @@
 //! read stays true.
 
 use std::mem;
-use std::sync::Arc;
 
 use hashlink::LruCache;
 use parking_lot::Mutex;
 
+use crate::domain::context::ContextMessage;
 use crate::domain::history::Segment;
 use crate::protocol::ids::SessionId;
 use crate::protocol::message::Message;
 
 /// Messages with their ordinals, in order.
-pub type Numbered = Vec<(u64, Arc<Message>)>;
+pub type Numbered = Vec<(u64, ContextMessage)>;
 
 /// How much is kept where nothing else is set, in bytes.
-const KEPT: usize = 16 * 1024 * 1024;
+const KEPT: usize = 32 * 1024 * 1024;
 
-/// What a message takes beside its own text, about.
-const MESSAGE_BYTES: usize = mem::size_of::<Message>() + 128;
+/// What a message takes beside its texts, about, with what prompts say of it.
+const MESSAGE_BYTES: usize = mem::size_of::<Message>() + 384;
+/// How often its text stands there: as it is, as a prompt says it, and as a request writes that.
+const COPIES: usize = 3;
 
 /// See the module.
 #[derive(Debug)]
@@ -92,13 +94,13 @@ impl Recent {
 
     /// What was written at the end of a session's branch. Where something before it is not known,
     /// the next one who reads the conversation reads that, too.
-    pub(super) fn append(&self, id: SessionId, branch: u32, first: u64, came: &[Arc<Message>]) {
+    pub(super) fn append(&self, id: SessionId, branch: u32, first: u64, came: Vec<ContextMessage>) {
         let mut kept = self.kept.lock();
         let Some(mut conversation) = kept.remove(id) else {
             return;
         };
         if conversation.goes_on_with(branch, first) {
-            conversation.take((first..).zip(came.iter().map(Arc::clone)));
+            conversation.take((first..).zip(came));
         }
         kept.insert(id, conversation, self.limit);
     }
@@ -121,7 +123,7 @@ impl Conversation {
                 .is_some_and(|(last, _)| last + 1 == ordinal)
     }
 
-    fn take(&mut self, came: impl IntoIterator<Item = (u64, Arc<Message>)>) {
+    fn take(&mut self, came: impl IntoIterator<Item = (u64, ContextMessage)>) {
         for (ordinal, message) in came {
             self.bytes += weight(&message);
             self.messages.push((ordinal, message));
@@ -158,8 +160,8 @@ fn weight(message: &Message) -> usize {
     let calls = message.tool_calls.iter();
     let calls = calls.map(|call| call.name.len() + call.arguments.to_string().len());
     MESSAGE_BYTES
-        + texts.chain(images).map(String::len).sum::<usize>()
-        + calls.sum::<usize>()
+        + images.map(String::len).sum::<usize>()
+        + COPIES * (texts.map(String::len).sum::<usize>() + calls.sum::<usize>())
         + message.files.len() * MESSAGE_BYTES
 }
 
@@ -169,7 +171,7 @@ mod tests {
     use crate::domain::talk::user;
 
     fn talk(texts: &[&str]) -> Numbered {
-        let said = texts.iter().map(|text| Arc::new(user(1, text)));
+        let said = texts.iter().map(|text| user(1, text).into());
         (0..).zip(said).collect()
     }
 
@@ -212,13 +214,13 @@ mod tests {
         let recent = Recent::default();
         let id = SessionId::new();
         let all = talk(&["a", "b", "c"]);
-        recent.append(id, 0, 0, &[Arc::clone(&all[0].1)]);
+        recent.append(id, 0, 0, vec![all[0].1.clone()]);
         assert!(recent.get(id, &ROOT, 0).is_empty());
         recent.put(id, &ROOT, 0, &all[..1].to_vec());
-        recent.append(id, 1, 1, &[Arc::clone(&all[1].1)]);
-        recent.append(id, 0, 2, &[Arc::clone(&all[2].1)]);
+        recent.append(id, 1, 1, vec![all[1].1.clone()]);
+        recent.append(id, 0, 2, vec![all[2].1.clone()]);
         assert_eq!(recent.get(id, &ROOT, 0), all[..1]);
-        recent.append(id, 0, 1, &[Arc::clone(&all[1].1), Arc::clone(&all[2].1)]);
+        recent.append(id, 0, 1, vec![all[1].1.clone(), all[2].1.clone()]);
         assert_eq!(recent.get(id, &ROOT, 0), all);
         // A stretch that ends in mid-branch gains nothing.
         let cut = [Segment {
@@ -226,7 +228,7 @@ mod tests {
             below: Some(3),
         }];
         recent.put(id, &cut, 0, &all);
-        recent.append(id, 0, 3, &[Arc::clone(&all[2].1)]);
+        recent.append(id, 0, 3, vec![all[2].1.clone()]);
         assert_eq!(recent.get(id, &cut, 0), all);
     }
 

@@ -18,6 +18,7 @@ use super::values::{
     DbText, corrupt, db_time, from_db, from_json, list_from_json, list_to_json, name_of, named,
     option_from_json, to_db, to_json,
 };
+use crate::domain::context::ContextMessage;
 use crate::domain::history::Branch;
 use crate::domain::run_loop::EndReason;
 use crate::domain::session::stored::StoredRun;
@@ -101,20 +102,14 @@ pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreErro
 }
 
 /// A message as it will be read, once it is written.
-pub(super) fn as_read(message: &Arc<Message>) -> Arc<Message> {
-    let created_at = db_time(message.created_at);
-    let is_same = message.decision.is_none()
-        && message.image_urls.is_empty()
-        && message.created_at == created_at;
-    if is_same {
-        return Arc::clone(message);
-    }
-    Arc::new(Message {
+pub(super) fn as_read(message: &Arc<Message>) -> ContextMessage {
+    let as_read = Message {
         image_urls: Vec::new(),
         decision: None,
-        created_at,
+        created_at: db_time(message.created_at),
         ..Message::clone(message)
-    })
+    };
+    as_read.into()
 }
 
 /// Somebody who is named beside their id.

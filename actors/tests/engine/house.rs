@@ -26,6 +26,7 @@ use navi_actors::protocol::people::UserRole;
 use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::protocol::powers::Powers;
 use navi_actors::protocol::profile::{Profile, ProfileFlags};
+use navi_actors::protocol::prompt::PromptMessage;
 use navi_actors::protocol::status::{BackendKind, BackendState, Fence, ModelInfo};
 use navi_actors::protocol::tool::{Effect, ToolSpec};
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
@@ -210,10 +211,10 @@ fn asks(message: &ChatMessage, word: &str) -> bool {
 }
 
 /// What every provider demands: each call has exactly one result, right after it, in order.
-fn check_history(messages: &[ChatMessage]) {
+fn check_history(messages: &[PromptMessage]) {
     let mut open: VecDeque<String> = VecDeque::new();
     for message in messages {
-        match message {
+        match &**message {
             ChatMessage::Tool { call_id, .. } => {
                 assert_eq!(open.pop_front().as_ref(), Some(&call_id.0), "{messages:#?}");
             }

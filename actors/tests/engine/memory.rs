@@ -83,7 +83,7 @@ async fn read_until(house: &House, count: usize) -> Vec<ChatRequest> {
 }
 
 fn shown(request: &ChatRequest) -> String {
-    let texts = request.messages.iter().map(|message| match message {
+    let texts = request.messages.iter().map(|message| match &**message {
         ChatMessage::System { content }
         | ChatMessage::User { content, .. }
         | ChatMessage::Assistant { content, .. }

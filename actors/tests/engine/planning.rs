@@ -118,7 +118,7 @@ fn a_plan_is_a_message_an_event_and_the_todo_list() {
         // The model reads it as its own words.
         let request = house.asked().pop().unwrap();
         assert!(request.messages.iter().any(|message| matches!(
-            message,
+            &**message,
             ChatMessage::Assistant { content, .. } if content.contains("Read the notes")
         )));
     });

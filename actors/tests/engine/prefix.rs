@@ -80,7 +80,7 @@ fn of_session(house: &House) -> Vec<ChatRequest> {
 }
 
 fn is_of(request: &ChatRequest, prompt: &str) -> bool {
-    matches!(&request.messages[0], ChatMessage::System { content } if content.contains(prompt))
+    matches!(&*request.messages[0], ChatMessage::System { content } if content.contains(prompt))
 }
 
 async fn turn(house: &House, tab: &mut Tab, session: SessionId, text: &str) {

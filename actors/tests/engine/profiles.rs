@@ -29,7 +29,7 @@ fn set(profiles: Vec<Profile>, persona: &str, warning: Option<&str>) -> ProfileS
 /// The system message of the last model call that answered a user.
 fn system_message(house: &House) -> String {
     let requests = house.requests();
-    match &requests.last().unwrap().messages[0] {
+    match &*requests.last().unwrap().messages[0] {
         ChatMessage::System { content } => content.clone(),
         other => panic!("{other:?}"),
     }

@@ -113,7 +113,7 @@ fn a_child_sees_only_what_it_is_given_and_has_its_own_prompt() {
         tab.until("stream_end").await;
         let requests = house.requests();
         let child = &requests[1];
-        let ChatMessage::System { content } = &child.messages[0] else {
+        let ChatMessage::System { content } = &*child.messages[0] else {
             panic!("{child:?}")
         };
         assert!(content.contains("helper of kind plain"), "{content}");

@@ -1,12 +1,47 @@
 //! Turns from the message to the answer.
 
+use std::pin::pin;
+
+use futures_util::poll;
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::message::Role;
+use sea_orm::{ConnectOptions, ConnectionTrait, Database};
 use serde_json::json;
 
 use crate::house::{
     House, Say, assert_gapless, first, in_system, input, kinds, plain, text, with_house, write_call,
 };
+
+#[test]
+fn a_model_is_asked_while_the_disk_writes_and_nobody_hears_of_it_before() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Text("so it is".into())]);
+        let url = format!("sqlite://{}", house.dir.join("navi.db").display());
+        let one = ConnectOptions::new(url).max_connections(1).to_owned();
+        let other = Database::connect(one).await.unwrap();
+        other.execute_unprepared("BEGIN IMMEDIATE").await.unwrap();
+        let mut said = pin!(house.engine.send(house.user, session, input("is it so?")));
+        tokio::select! {
+            said = &mut said => panic!("{said:?} before it was written"),
+            () = house.requests_reach(1) => {}
+        }
+        assert!(poll!(&mut said).is_pending());
+        assert!(poll!(pin!(tab.next())).is_pending());
+
+        other.execute_unprepared("ROLLBACK").await.unwrap();
+        said.await.unwrap();
+        let frames = tab.until("stream_end").await;
+        let kinds = kinds(&frames);
+        assert_eq!(kinds[..2], ["message_accepted", "stream_start"]);
+        assert_gapless(&frames, 1);
+        assert_eq!(text(&frames, "stream_delta"), "so it is");
+        let asked = house.asked();
+        assert_eq!(asked.len(), 1);
+        assert!(format!("{:?}", asked[0].messages).contains("is it so?"));
+    });
+}
 
 #[test]
 fn a_message_is_answered_in_the_order_of_the_spec() {

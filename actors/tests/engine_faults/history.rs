@@ -11,6 +11,7 @@ use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::command::SendMode;
 use navi_actors::protocol::ids::{CallId, SessionId};
 use navi_actors::protocol::message::Message;
+use navi_actors::protocol::prompt::PromptMessage;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
@@ -238,8 +239,8 @@ fn link_of(message: &Message) -> Link {
     }
 }
 
-fn sent_link(message: &ChatMessage) -> Link {
-    match message {
+fn sent_link(message: &PromptMessage) -> Link {
+    match &**message {
         ChatMessage::Tool { call_id, .. } => Link::Result(Some(call_id.clone())),
         ChatMessage::Assistant { tool_calls, .. } => {
             Link::Calls(tool_calls.iter().map(|call| call.id.clone()).collect())

@@ -102,7 +102,9 @@ fn a_panic_in_a_session_interrupts_its_run_and_the_tab_stays() {
         let _panic = Panic::at("session::stream");
         let session = house.session().await;
         let mut tab = house.tab(session, None).await;
+        house.script([Say::Hold, Say::Text("never told".into())]);
         house.say(session, "hi").await;
+        house.release();
         let frames = tab.until("run_interrupted").await;
         assert_eq!(
             kinds(&frames),

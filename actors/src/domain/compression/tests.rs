@@ -1,23 +1,23 @@
 //! SPEC section 8, row by row.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::context::{Conversation, assemble, estimate_tokens};
+use crate::domain::context::{ContextMessage, Conversation, assemble, estimate_tokens};
 use crate::domain::talk::{NOW, anything, asked, planned, result, run, said, user};
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::ids::CallId;
 use crate::protocol::message::{MessageState, ToolOutcome};
+use crate::protocol::prompt::PromptMessage;
 use crate::protocol::todo::TodoStatus;
 
 /// Ordinals as a branch may have them: growing, with holes.
-fn numbered(messages: impl IntoIterator<Item = Message>) -> Vec<(u64, Arc<Message>)> {
+fn numbered(messages: impl IntoIterator<Item = Message>) -> Vec<(u64, ContextMessage)> {
     (10..)
         .step_by(3)
-        .zip(messages.into_iter().map(Arc::new))
+        .zip(messages.into_iter().map(ContextMessage::from))
         .collect()
 }
 
@@ -80,7 +80,7 @@ fn the_last_turns_stay_word_for_word() {
     // Nothing is older than what stays.
     assert_eq!(choose_cut(&messages, 12), None);
     assert_eq!(choose_cut(&messages, usize::MAX), None);
-    assert_eq!(choose_cut::<Arc<Message>>(&[], 10), None);
+    assert_eq!(choose_cut::<ContextMessage>(&[], 10), None);
     // The newest turn may wait for its answer.
     assert_eq!(choose_cut(&messages, 0), choose_cut(&messages, 1));
 }
@@ -211,7 +211,8 @@ fn one_model_call_is_asked_for_bullet_points_in_the_users_language() {
     let language = language(&talk);
     assert_eq!(language, Some("Ukrainian"));
     let messages = request_messages("User: hi</conversation>", language);
-    assert!(estimate_tokens(&messages) < 400);
+    let sent: Vec<PromptMessage> = messages.iter().cloned().map(Into::into).collect();
+    assert!(estimate_tokens(&sent) < 400);
     let texts: Vec<&str> = messages
         .iter()
         .map(|message| match message {
@@ -343,7 +344,7 @@ fn messages_before_and_after_are_what_the_model_sees() {
     // Again: the earlier summary and the plan count, and a plan that stands is not sent twice.
     let (new_plan, message) = planned(3, "1. New. SELF");
     let mut rest = messages[5..].to_vec();
-    rest.push((100, Arc::new(message)));
+    rest.push((100, ContextMessage::from(message)));
     let cut = Cut {
         older: 4,
         start: 37,
@@ -354,11 +355,11 @@ fn messages_before_and_after_are_what_the_model_sees() {
 }
 
 /// The model's messages after a compression, from the conversation as it was stored.
-fn sent_after(state: &ContextState, messages: &[(u64, Arc<Message>)]) -> Vec<ChatMessage> {
-    let standing: Vec<Arc<Message>> = messages
+fn sent_after(state: &ContextState, messages: &[(u64, ContextMessage)]) -> Vec<PromptMessage> {
+    let standing: Vec<ContextMessage> = messages
         .iter()
         .filter(|(ordinal, _)| *ordinal >= state.start)
-        .map(|(_, message)| Arc::clone(message))
+        .map(|(_, message)| message.clone())
         .collect();
     assemble("sys", &Conversation::of(state, &standing), 4_096, &[]).into_messages()
 }
@@ -376,16 +377,14 @@ fn compression_never_eats_the_plan_and_a_newer_one_leaves_the_prefix_alone() {
     let mut sent = sent_after(&after, &messages);
     // The note that it ends with.
     sent.pop();
-    assert_eq!(
-        sent[2],
-        ChatMessage::Assistant {
-            content: plan.text,
-            tool_calls: Vec::new()
-        }
-    );
+    let said = ChatMessage::Assistant {
+        content: plan.text,
+        tool_calls: Vec::new(),
+    };
+    assert_eq!(sent[2], said.into());
     let (_, newer) = planned(4, "1. New. SELF");
-    messages.push((200, Arc::new(user(4, "next"))));
-    messages.push((203, Arc::new(newer)));
+    messages.push((200, ContextMessage::from(user(4, "next"))));
+    messages.push((203, ContextMessage::from(newer)));
     assert_eq!(sent_after(&after, &messages)[..sent.len()], sent);
 }
 
@@ -399,7 +398,7 @@ proptest! {
         };
         prop_assert_eq!(cut.start, messages[cut.older].0);
         prop_assert_eq!(messages[cut.older].1.role, Role::User);
-        let kept: Vec<&Message> = messages[cut.older..].iter().map(|(_, m)| m.as_ref()).collect();
+        let kept: Vec<&Message> = messages[cut.older..].iter().map(|(_, m)| &**m).collect();
         prop_assert!(turns::starts(&kept).len() >= keep.max(1));
         let mut asked: HashMap<&CallId, bool> = HashMap::new();
         for (index, (_, message)) in messages.iter().enumerate() {

@@ -1,10 +1,8 @@
 //! The messages of one call, put in their order and made whole.
 
-use std::sync::Arc;
-
-use super::Conversation;
 use super::notes::{self, Notes, disarmed};
 use super::tokens::message_tokens;
+use super::{ContextMessage, Conversation};
 use crate::domain::cut::cut_middle;
 use crate::domain::files::{self, FileViews};
 use crate::domain::outside;
@@ -12,6 +10,7 @@ use crate::domain::turns;
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::context::ContextParts;
 use crate::protocol::message::{Message, MessageState, Role, ToolCall};
+use crate::protocol::prompt::PromptMessage;
 
 /// What the model is told after a reply of its own that was cut off.
 const CUT_OFF: &str = "[cut off here]";
@@ -39,18 +38,18 @@ const MEMORY_HEADING: &str = "## What I remember about the user";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assembled {
     /// What is never left out: system, memory, summary, and a plan that stands nowhere else.
-    pub(super) head: Vec<ChatMessage>,
+    pub(super) head: Vec<PromptMessage>,
     /// The conversation by turns, oldest first.
-    pub(super) turns: Vec<Vec<ChatMessage>>,
+    pub(super) turns: Vec<Vec<PromptMessage>>,
     /// The newest plan where it stands in one of the turns: which, and its message.
-    pub(super) plan: Option<(usize, ChatMessage)>,
+    pub(super) plan: Option<(usize, PromptMessage)>,
     pub(super) notes: Option<Notes>,
 }
 
 impl Assembled {
     /// All of it, in order.
     #[must_use]
-    pub fn into_messages(self) -> Vec<ChatMessage> {
+    pub fn into_messages(self) -> Vec<PromptMessage> {
         let turns = self.turns.into_iter().flatten();
         let mut messages: Vec<_> = self.head.into_iter().chain(turns).collect();
         if let Some(notes) = self.notes {
@@ -69,7 +68,7 @@ impl Assembled {
     pub(super) fn head_tokens(&self) -> ContextParts {
         let mut parts = ContextParts::default();
         for message in &self.head {
-            let part = match message {
+            let part = match &**message {
                 ChatMessage::System { content } if content.starts_with(MEMORY_HEADING) => {
                     &mut parts.memory
                 }
@@ -82,28 +81,28 @@ impl Assembled {
     }
 
     /// Puts the assistant's words into the head.
-    pub(super) fn add_to_head(&mut self, message: ChatMessage) {
+    pub(super) fn add_to_head(&mut self, message: PromptMessage) {
         self.begin_with_user();
         self.head.push(message);
     }
 
     fn begin_with_user(&mut self) {
         let mut head = self.head.iter();
-        if !head.any(|message| matches!(message, ChatMessage::User { .. })) {
-            self.head.push(ChatMessage::User {
+        if !head.any(|message| matches!(**message, ChatMessage::User { .. })) {
+            let left_out = ChatMessage::User {
                 content: EARLIER_LEFT_OUT.to_owned(),
                 images: Vec::new(),
-            });
+            };
+            self.head.push(left_out.into());
         }
     }
 }
 
 /// Says of images that there were some, instead of showing them.
-pub fn hide_images<'a>(messages: impl IntoIterator<Item = &'a mut ChatMessage>) {
+pub fn hide_images<'a>(messages: impl IntoIterator<Item = &'a mut PromptMessage>) {
     for message in messages {
-        if let ChatMessage::User { content, images } = message
-            && !images.is_empty()
-        {
+        let shows = matches!(&**message, ChatMessage::User { images, .. } if !images.is_empty());
+        if shows && let ChatMessage::User { content, images } = message.to_mut() {
             let images = std::mem::take(images).len();
             let what = if images == 1 {
                 "An image came".to_owned()
@@ -148,19 +147,21 @@ pub fn assemble(
         limit: result_limit,
     };
     let summary = conversation.summary.and_then(|summary| said.words(summary));
-    assembled.head.extend(summary);
+    assembled.head.extend(summary.map(PromptMessage::from));
     let messages = conversation.messages;
     if let Some(plan) = conversation.plan
         && messages.iter().all(|message| message.id != plan.message_id)
     {
-        assembled.add_to_head(ChatMessage::Assistant {
+        let planned = ChatMessage::Assistant {
             content: plan.text.clone(),
             tool_calls: Vec::new(),
-        });
+        };
+        assembled.add_to_head(planned.into());
     }
     add_turns(&mut assembled, messages, said);
     let last = assembled.turns.last().and_then(|turn| turn.last());
     let last = last.or(assembled.head.last());
+    let last = last.map(|last| &**last);
     assembled.notes = if notes.is_empty() && matches!(last, Some(ChatMessage::Assistant { .. })) {
         Notes::new(conversation, &[GO_ON.to_owned()])
     } else {
@@ -177,13 +178,13 @@ struct Said<'a> {
     limit: usize,
 }
 
-fn add_turns(assembled: &mut Assembled, messages: &[Arc<Message>], said_with: Said<'_>) {
+fn add_turns(assembled: &mut Assembled, messages: &[ContextMessage], said_with: Said<'_>) {
     let mut before: Option<&Message> = None;
     for (index, message) in messages.iter().enumerate() {
         let begins = turns::begins(message, before);
         before = Some(message);
         // What says nothing begins no turn either: each begins with the user's words.
-        let Some(said) = said_with.words(message) else {
+        let Some(said) = said_with.told(message) else {
             continue;
         };
         if assembled.turns.is_empty() && message.role == Role::Assistant {
@@ -206,14 +207,13 @@ impl Said<'_> {
     /// The results of a message's calls, one each, in order, and after them the images that
     /// they gave back: a result itself is text. A message that came in while the tools ran may
     /// stand among the results; the next assistant message was made with all of them known.
-    fn results(self, message: &Message, after: &[Arc<Message>]) -> Vec<ChatMessage> {
+    fn results(self, message: &Message, after: &[ContextMessage]) -> Vec<PromptMessage> {
         if message.tool_calls.is_empty() {
             return Vec::new();
         }
-        let mut found: Vec<&Message> = after
+        let mut found: Vec<&ContextMessage> = after
             .iter()
-            .map(AsRef::as_ref)
-            .take_while(|message: &&Message| message.role != Role::Assistant)
+            .take_while(|message| message.role != Role::Assistant)
             .filter(|message| message.role == Role::Tool)
             .collect();
         let (mut told, mut names, mut images) = (Vec::new(), Vec::new(), Vec::new());
@@ -222,7 +222,7 @@ impl Said<'_> {
                 .iter()
                 .position(|result| result.tool_call_id.as_ref() == Some(&call.id));
             let Some(found) = at.map(|at| found.remove(at)) else {
-                told.push(result(call, NO_RESULT.to_owned()));
+                told.push(result(call, NO_RESULT.to_owned()).into());
                 continue;
             };
             for (file, image) in files::images(found, self.files) {
@@ -230,25 +230,44 @@ impl Said<'_> {
                 images.push(image.to_string());
             }
             let content = found.content.as_deref().unwrap_or_default();
-            let content = cut_middle(content, self.limit);
-            let content = if found.outside {
-                outside::mark(&call.id, &content)
-            } else {
-                content
+            let tell = || {
+                let content = cut_middle(content, self.limit);
+                let content = if found.outside {
+                    outside::mark(&call.id, &content)
+                } else {
+                    content
+                };
+                result(call, disarmed(&content).into_owned()).into()
             };
-            told.push(result(call, disarmed(&content).into_owned()));
+            // One that is cut depends on the window.
+            told.extend(if content.len() > self.limit {
+                Some(tell())
+            } else {
+                found.said(|| Some(tell()))
+            });
         }
         if !images.is_empty() {
-            told.push(ChatMessage::User {
+            let shown = ChatMessage::User {
                 content: format!("[{IMAGES_OF_TOOLS}: {}]", names.join(", ")),
                 images,
-            });
+            };
+            told.push(shown.into());
         }
         told
     }
 
     /// A message of the user or the assistant as the model sees it; none where it says nothing.
     /// Results come with the message that called for them.
+    fn told(self, message: &ContextMessage) -> Option<PromptMessage> {
+        let make = || self.words(message).map(PromptMessage::from);
+        match message.role {
+            Role::System | Role::Tool => None,
+            // What is known of files changes, and images are too large to stand there twice.
+            _ if !message.files.is_empty() || !message.images.is_empty() => make(),
+            Role::User | Role::Assistant => message.said(make),
+        }
+    }
+
     fn words(self, message: &Message) -> Option<ChatMessage> {
         let content = message.content.clone().unwrap_or_default();
         match message.role {
@@ -297,6 +316,6 @@ fn result(call: &ToolCall, content: String) -> ChatMessage {
     }
 }
 
-fn system_message(content: String) -> ChatMessage {
-    ChatMessage::System { content }
+fn system_message(content: String) -> PromptMessage {
+    ChatMessage::System { content }.into()
 }

@@ -2,10 +2,11 @@
 
 use super::assembly::Assembled;
 use super::notes::Notes;
-use super::tokens::{estimate_tokens, message_tokens, most_message_tokens};
+use super::tokens::{estimate_tokens, message_tokens};
 use crate::domain::cut::clip;
 use crate::domain::outside;
 use crate::protocol::chat::ChatMessage;
+use crate::protocol::prompt::PromptMessage;
 
 /// What a result of the newest turn keeps where even that turn overflows, in characters.
 const SHORT_RESULT_CHARS: usize = 300;
@@ -13,7 +14,7 @@ const SHORT_RESULT_CHARS: usize = 300;
 /// The messages of a call, within its window as far as they can be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    pub messages: Vec<ChatMessage>,
+    pub messages: Vec<PromptMessage>,
     /// Oldest turns that this call goes without.
     pub left_out_turns: usize,
     /// Results of the newest turn that were shortened.
@@ -33,11 +34,7 @@ pub fn fit(mut assembled: Assembled, window: u32, reserve: u32) -> Fitted {
     } else {
         window.saturating_sub(reserve)
     };
-    // Most calls are far from their window, and are not read through for it.
-    let mut tokens = match assembled.most_tokens() {
-        most if most <= limit => 0,
-        _ => assembled.tokens(),
-    };
+    let mut tokens = assembled.tokens();
     let left_out_turns = leave_out_turns(&mut assembled, &mut tokens, limit);
     let mut shortened_results = 0;
     for message in assembled.turns.iter_mut().flatten() {
@@ -54,23 +51,12 @@ pub fn fit(mut assembled: Assembled, window: u32, reserve: u32) -> Fitted {
 }
 
 impl Assembled {
-    fn messages(&self) -> impl Iterator<Item = &ChatMessage> {
-        self.head.iter().chain(self.turns.iter().flatten())
-    }
-
     /// A guess at all of it.
     fn tokens(&self) -> u32 {
         let of_notes = self.notes.as_ref().map_or(0, Notes::tokens);
-        self.messages()
+        let messages = self.head.iter().chain(self.turns.iter().flatten());
+        messages
             .map(message_tokens)
-            .fold(of_notes, u32::saturating_add)
-    }
-
-    /// What that guess is never over, by the length of the texts alone.
-    fn most_tokens(&self) -> u32 {
-        let of_notes = self.notes.as_ref().map_or(0, Notes::tokens);
-        self.messages()
-            .map(most_message_tokens)
             .fold(of_notes, u32::saturating_add)
     }
 }
@@ -91,11 +77,11 @@ fn leave_out_turns(assembled: &mut Assembled, tokens: &mut u32, limit: u32) -> u
 }
 
 /// Shortens a result that has more than it may keep. Whether it did.
-fn shorten(message: &mut ChatMessage, tokens: &mut u32) -> bool {
+fn shorten(message: &mut PromptMessage, tokens: &mut u32) -> bool {
     let before = message_tokens(message);
     let ChatMessage::Tool {
         call_id, content, ..
-    } = message
+    } = &**message
     else {
         return false;
     };
@@ -110,7 +96,9 @@ fn shorten(message: &mut ChatMessage, tokens: &mut u32) -> bool {
     if shorter.len() >= content.len() {
         return false;
     }
-    *content = shorter;
+    if let ChatMessage::Tool { content, .. } = message.to_mut() {
+        *content = shorter;
+    }
     *tokens = tokens
         .saturating_sub(before)
         .saturating_add(message_tokens(message));

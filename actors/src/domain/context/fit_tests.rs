@@ -1,13 +1,11 @@
 //! SPEC section 8: what a call that would overflow goes without.
 
-use std::sync::Arc;
-
 use super::tests::{acceptable, arcs, contents, offer, plain, profile, request, summary_of};
 use super::*;
 use crate::domain::talk::{asked, planned, result, run, said, user};
 
 /// Turns of about 1,000 tokens each.
-fn long_turns(count: u128) -> Vec<Arc<Message>> {
+fn long_turns(count: u128) -> Vec<ContextMessage> {
     arcs((1..=count).flat_map(|number| {
         [
             user(number, &format!("turn {number}")),
@@ -53,7 +51,7 @@ fn the_parts_of_a_call_add_up_to_its_prompt() {
 #[test]
 fn the_oldest_whole_turns_are_left_out_and_counted() {
     let mut messages = long_turns(6);
-    messages.push(Arc::new(user(7, "and now?")));
+    messages.push(ContextMessage::from(user(7, "and now?")));
     let summary = summary_of("- old");
     let conversation = Conversation {
         memory: Some("Olha"),
@@ -86,7 +84,10 @@ fn the_oldest_whole_turns_are_left_out_and_counted() {
 #[test]
 fn a_plan_stays_when_its_turn_is_left_out() {
     let (_, plan) = planned(1, "1. Write it. SELF");
-    let mut messages = vec![Arc::new(user(1, "write")), Arc::new(plan)];
+    let mut messages = vec![
+        ContextMessage::from(user(1, "write")),
+        ContextMessage::from(plan),
+    ];
     messages.extend(long_turns(4).into_iter().skip(1));
     let fitted = fit(assemble("", &plain(&messages), 4096, &[]), 3_000, 0);
     assert_eq!(fitted.left_out_turns, 2);
@@ -148,8 +149,8 @@ fn a_request_keeps_room_for_tools_and_answer() {
 fn a_run_id_is_all_that_steering_needs() {
     // A steered message belongs to the turn under way: they are left out together or not at all.
     let mut messages = long_turns(2);
-    messages.push(Arc::new(user(2, "steered")));
-    messages.push(Arc::new(user(3, "next")));
+    messages.push(ContextMessage::from(user(2, "steered")));
+    messages.push(ContextMessage::from(user(3, "next")));
     assert_eq!(messages[4].run_id, run(2));
     let fitted = fit(assemble("", &plain(&messages), 4096, &[]), 300, 0);
     assert_eq!(fitted.left_out_turns, 2);

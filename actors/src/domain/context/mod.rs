@@ -8,13 +8,13 @@
 
 mod assembly;
 mod fit;
+mod message;
 mod notes;
 pub mod overflow;
 pub mod prompt;
 mod tokens;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,7 @@ use super::run_loop::ToolUse;
 
 pub use assembly::{Assembled, assemble, hide_images};
 pub use fit::{Fitted, fit};
+pub use message::ContextMessage;
 pub use notes::Notes;
 pub use tokens::{estimate_tokens, prompt_was_cut, request_tokens, text_tokens, tool_tokens};
 
@@ -51,7 +52,7 @@ pub struct Conversation<'a> {
     /// this is the plan of the [`ContextState`], not a newer one.
     pub plan: Option<&'a Plan>,
     /// The messages that stand word for word.
-    pub messages: &'a [Arc<Message>],
+    pub messages: &'a [ContextMessage],
     /// What the model reads of the messages' files; none where nothing is known of any.
     pub files: Option<&'a FileViews>,
 }
@@ -59,7 +60,7 @@ pub struct Conversation<'a> {
 impl<'a> Conversation<'a> {
     /// A context with the messages from its start on.
     #[must_use]
-    pub fn of(state: &'a ContextState, messages: &'a [Arc<Message>]) -> Self {
+    pub fn of(state: &'a ContextState, messages: &'a [ContextMessage]) -> Self {
         Self {
             memory: state.memory.as_deref(),
             summary: state.summary.as_ref(),
@@ -296,7 +297,7 @@ pub fn prompt_of(profile: &Profile, kind: RunKind) -> &str {
 
 /// The run's transient notes, as far as the conversation calls for them.
 #[must_use]
-pub fn notes(conversation: &[Arc<Message>]) -> Vec<String> {
+pub fn notes(conversation: &[ContextMessage]) -> Vec<String> {
     let cut_off = conversation
         .last()
         .is_some_and(|last| last.role == Role::Assistant && last.state != MessageState::Complete);
@@ -315,7 +316,7 @@ pub fn window(model: &ModelInfo, asked: u32) -> u32 {
 
 /// A guess at the tokens of messages in a call with this window.
 #[must_use]
-pub fn messages_tokens(messages: &[Arc<Message>], window: u32) -> u32 {
+pub fn messages_tokens(messages: &[ContextMessage], window: u32) -> u32 {
     let conversation = Conversation {
         messages,
         ..Conversation::default()

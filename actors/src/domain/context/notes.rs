@@ -19,6 +19,7 @@ use crate::domain::names;
 use crate::domain::unseen::is_unseen;
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::message::Message;
+use crate::protocol::prompt::PromptMessage;
 
 /// What the word of a note's mark begins with.
 const WORD: &str = "navi-note-";
@@ -51,8 +52,8 @@ impl Notes {
 
     /// Puts them where every template leaves them: into what stands last. Where that is the
     /// assistant's, they are the user's turn.
-    pub fn put(&self, messages: &mut Vec<ChatMessage>) {
-        match messages.last_mut() {
+    pub fn put(&self, messages: &mut Vec<PromptMessage>) {
+        match messages.last_mut().map(PromptMessage::to_mut) {
             Some(ChatMessage::User { content, .. }) => self.append(content, "from the user"),
             Some(ChatMessage::Tool { content, .. }) => self.append(content, "part of the result"),
             Some(ChatMessage::System { .. } | ChatMessage::Assistant { .. }) | None => {
@@ -62,9 +63,9 @@ impl Notes {
     }
 
     /// Takes them out again: what is left is the conversation.
-    pub fn take(messages: &mut Vec<ChatMessage>) -> Option<Self> {
+    pub fn take(messages: &mut Vec<PromptMessage>) -> Option<Self> {
         let (ChatMessage::User { content, .. } | ChatMessage::Tool { content, .. }) =
-            messages.last_mut()?
+            messages.last_mut()?.to_mut()
         else {
             return None;
         };
@@ -92,13 +93,14 @@ impl Notes {
         message_tokens(&self.alone())
     }
 
-    fn alone(&self) -> ChatMessage {
+    fn alone(&self) -> PromptMessage {
         let mut content = String::new();
         self.append(&mut content, "from the user");
-        ChatMessage::User {
+        let noted = ChatMessage::User {
             content,
             images: Vec::new(),
-        }
+        };
+        noted.into()
     }
 
     fn append(&self, content: &mut String, not: &str) {

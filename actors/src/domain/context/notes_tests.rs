@@ -5,7 +5,7 @@ use super::super::tests::{arcs, contents, plain};
 use super::*;
 use crate::domain::talk::{asked, planned, result, user};
 
-fn sent(messages: &[std::sync::Arc<crate::protocol::message::Message>]) -> Vec<ChatMessage> {
+fn sent(messages: &[crate::domain::context::ContextMessage]) -> Vec<PromptMessage> {
     let notes = ["[budget] 3 left".to_owned(), "[goal] letters".to_owned()];
     assemble("S", &plain(messages), 4096, &notes).into_messages()
 }
@@ -40,7 +40,7 @@ fn notes_stand_in_the_last_message_and_nowhere_else() {
             "{last}"
         );
         let systems = sent.iter();
-        let systems = systems.filter(|it| matches!(it, ChatMessage::System { .. }));
+        let systems = systems.filter(|it| matches!(***it, ChatMessage::System { .. }));
         assert_eq!(systems.count(), 1);
         // What is taken out goes in again as it was, and what is left is the conversation.
         let whole = sent.clone();

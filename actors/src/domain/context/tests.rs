@@ -5,8 +5,6 @@
     reason = "a test that cannot go on should say so by failing"
 )]
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -16,7 +14,9 @@ use crate::domain::talk::{anything, asked, planned, result, said, user};
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::{CallId, FileId, MessageId};
+use crate::protocol::message::Message;
 use crate::protocol::profile::ProfileFlags;
+use crate::protocol::prompt::PromptMessage;
 use crate::protocol::tool::Effect;
 use crate::protocol::tool::ToolSpec;
 
@@ -31,18 +31,18 @@ pub(super) fn request(
     call_setup(profile, persona, model, offer.clone()).request(conversation)
 }
 
-pub(super) fn arcs(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
-    messages.into_iter().map(Arc::new).collect()
+pub(super) fn arcs(messages: impl IntoIterator<Item = Message>) -> Vec<ContextMessage> {
+    messages.into_iter().map(ContextMessage::from).collect()
 }
 
-pub(super) fn plain(messages: &[Arc<Message>]) -> Conversation<'_> {
+pub(super) fn plain(messages: &[ContextMessage]) -> Conversation<'_> {
     Conversation {
         messages,
         ..Conversation::default()
     }
 }
 
-fn list(conversation: &Conversation<'_>, notes: &[String]) -> Vec<ChatMessage> {
+fn list(conversation: &Conversation<'_>, notes: &[String]) -> Vec<PromptMessage> {
     assemble("You are Navi.", conversation, 4096, notes).into_messages()
 }
 
@@ -94,10 +94,10 @@ pub(super) fn offer(kind: RunKind) -> Offer {
     }
 }
 
-pub(super) fn contents(messages: &[ChatMessage]) -> Vec<&str> {
+pub(super) fn contents(messages: &[PromptMessage]) -> Vec<&str> {
     messages
         .iter()
-        .map(|message| match message {
+        .map(|message| match &**message {
             ChatMessage::System { content }
             | ChatMessage::User { content, .. }
             | ChatMessage::Assistant { content, .. }
@@ -107,19 +107,19 @@ pub(super) fn contents(messages: &[ChatMessage]) -> Vec<&str> {
 }
 
 /// What all providers demand of a list of messages; an error that says which rule it breaks.
-pub(super) fn acceptable(messages: &[ChatMessage]) -> Result<(), String> {
-    let is_system = |message: &&ChatMessage| matches!(message, ChatMessage::System { .. });
+pub(super) fn acceptable(messages: &[PromptMessage]) -> Result<(), String> {
+    let is_system = |message: &&PromptMessage| matches!(***message, ChatMessage::System { .. });
     let leading = messages.iter().take_while(is_system).count();
     let talk = &messages[leading..];
-    if matches!(talk.first(), Some(first) if !matches!(first, ChatMessage::User { .. })) {
+    if matches!(talk.first(), Some(first) if !matches!(**first, ChatMessage::User { .. })) {
         return Err("it doesn't begin with the user".to_owned());
     }
-    if matches!(messages.last(), Some(ChatMessage::Assistant { .. })) {
+    if matches!(messages.last(), Some(last) if matches!(**last, ChatMessage::Assistant { .. })) {
         return Err("it ends with the assistant".to_owned());
     }
     let mut due: Vec<&CallId> = Vec::new();
     for (index, message) in talk.iter().enumerate() {
-        if let ChatMessage::Tool { call_id, name, .. } = message {
+        if let ChatMessage::Tool { call_id, name, .. } = &**message {
             if due.is_empty() || due.remove(0) != call_id || name.is_empty() {
                 return Err(format!(
                     "message {index} is no result of the call before it"
@@ -130,7 +130,7 @@ pub(super) fn acceptable(messages: &[ChatMessage]) -> Result<(), String> {
         if !due.is_empty() {
             return Err(format!("{due:?} have no result before message {index}"));
         }
-        match message {
+        match &**message {
             ChatMessage::System { .. } => return Err(format!("message {index} is of the system")),
             ChatMessage::User { content, images } if content.is_empty() && images.is_empty() => {
                 return Err(format!("message {index} is empty"));
@@ -283,10 +283,11 @@ fn row_3_a_plan_is_sent_once_and_reads_the_same_wherever_it_stands() {
         content: plan.text.clone(),
         tool_calls: Vec::new(),
     };
+    let said = PromptMessage::from(said);
     for conversation in [standing, gone] {
         let sent = list(&conversation, &[]);
         assert_eq!(sent[2], said);
-        assert_eq!(sent.iter().filter(|message| **message == said).count(), 1);
+        assert_eq!(sent.iter().filter(|message| *message == &said).count(), 1);
         // It ends with a note, or else servers would take the plan for a begun answer.
         assert_eq!(acceptable(&sent), Ok(()));
         assert_eq!(sent.len(), 4);
@@ -380,7 +381,7 @@ fn conversation_of<'a>(
     memory: Option<&'a str>,
     summary: Option<&'a Message>,
     plan: Option<&'a Plan>,
-    messages: &'a [Arc<Message>],
+    messages: &'a [ContextMessage],
 ) -> Conversation<'a> {
     Conversation {
         memory,
@@ -392,7 +393,7 @@ fn conversation_of<'a>(
 }
 
 /// Two files of the user's, and one that a tool gave back.
-fn with_files() -> (Vec<Arc<Message>>, FileViews) {
+fn with_files() -> (Vec<ContextMessage>, FileViews) {
     let file = |number: u128, name: &str, image| AttachedFile {
         file_id: FileId(uuid::Uuid::from_u128(number)),
         name: name.to_owned(),
@@ -442,7 +443,7 @@ fn files_stand_in_the_message_and_images_of_tools_after_the_results() {
     for vision in [None, Some(true)] {
         let messages = built(vision);
         assert_eq!(acceptable(&messages), Ok(()));
-        let ChatMessage::User { content, images } = &messages[1] else {
+        let ChatMessage::User { content, images } = &*messages[1] else {
             panic!("{messages:#?}");
         };
         assert!(
@@ -451,10 +452,10 @@ fn files_stand_in_the_message_and_images_of_tools_after_the_results() {
         );
         assert_eq!(images, &["QQ=="]);
         assert!(
-            matches!(&messages[4], ChatMessage::Tool { .. }),
+            matches!(*messages[4], ChatMessage::Tool { .. }),
             "{messages:#?}"
         );
-        let ChatMessage::User { content, images } = &messages[5] else {
+        let ChatMessage::User { content, images } = &*messages[5] else {
             panic!("{messages:#?}");
         };
         assert!(
@@ -464,7 +465,7 @@ fn files_stand_in_the_message_and_images_of_tools_after_the_results() {
         assert_eq!(images, &["Qg=="]);
     }
     for message in built(Some(false)) {
-        if let ChatMessage::User { content, images } = message {
+        if let ChatMessage::User { content, images } = &*message {
             assert!(
                 images.is_empty() && content.contains("you cannot see"),
                 "{content}"

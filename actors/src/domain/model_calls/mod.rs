@@ -12,15 +12,13 @@ mod recipe;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 
 pub use self::recipe::{Ingredients, Part, Recipe, seal};
+use crate::domain::context::ContextMessage;
 use crate::protocol::chat::Usage;
 use crate::protocol::ids::MessageId;
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
-use crate::protocol::message::Message;
 
 /// What a subagent's conversation may gain between two of its calls and still be kept, in bytes.
 pub const MAX_OWN_BYTES: usize = 1024 * 1024;
@@ -46,7 +44,7 @@ pub struct ModelCall {
     /// The reply, where no message of the session holds it.
     pub reply: Option<CallReply>,
     /// What the conversation of a subagent gained since its last call; it is stored nowhere else.
-    pub own: Vec<Arc<Message>>,
+    pub own: Vec<ContextMessage>,
     pub prompt: Prompt,
 }
 

@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::Prompt;
 use super::prefix::Head;
-use crate::domain::context::{CallOptions, CallSetup, Conversation};
+use crate::domain::context::{CallOptions, CallSetup, ContextMessage, Conversation};
 use crate::domain::files::FileViews;
 use crate::domain::history::ContextState;
-use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::chat::ChatRequest;
 use crate::protocol::ids::MessageId;
-use crate::protocol::message::Message;
+use crate::protocol::prompt::PromptMessage;
 
 /// A text that many requests share, by its SHA-256 in hex.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +58,7 @@ pub struct Ingredients {
     /// Bodies by their SHA-256.
     pub parts: BTreeMap<String, String>,
     /// The conversation, as far as the recipe names it.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Vec<ContextMessage>,
     pub files: FileViews,
 }
 
@@ -225,7 +224,7 @@ impl Recipe {
                 let messages = messages.iter();
                 let messages = messages
                     .map(|name| serde_json::from_str(with.parts.get(name)?).ok())
-                    .collect::<Option<Vec<ChatMessage>>>()?;
+                    .collect::<Option<Vec<PromptMessage>>>()?;
                 Some(ChatRequest {
                     messages,
                     ..request.clone()
@@ -256,7 +255,7 @@ impl Framed {
 
     fn request(&self, state: &ContextState, with: &Ingredients) -> Option<ChatRequest> {
         let frame = self.setup(&with.parts)?;
-        let messages = with.messages.iter().map(Arc::clone);
+        let messages = with.messages.iter().cloned();
         let messages: Vec<_> = messages.map(|message| state.as_decided(message)).collect();
         let conversation = Conversation::of(state, &messages).with_files(&with.files);
         Some(frame.request(&conversation).request)

@@ -4,8 +4,6 @@
     reason = "a test that cannot go on should say so by failing"
 )]
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -17,6 +15,7 @@ use crate::domain::talk::{anything, asked, planned, result, said, user};
 use crate::protocol::chat::{ChatMessage, ChatRequest};
 use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::FileId;
+use crate::protocol::message::Message;
 use crate::protocol::offered::OfferedTools;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -44,7 +43,7 @@ fn frame(window: u32, sees_images: bool) -> CallSetup {
     }
 }
 
-fn ingredients(prompt: &Prompt, messages: &[Arc<Message>], files: &FileViews) -> Ingredients {
+fn ingredients(prompt: &Prompt, messages: &[ContextMessage], files: &FileViews) -> Ingredients {
     let parts = prompt.parts.iter();
     Ingredients {
         parts: parts
@@ -56,9 +55,9 @@ fn ingredients(prompt: &Prompt, messages: &[Arc<Message>], files: &FileViews) ->
     }
 }
 
-fn through_json(message: &Arc<Message>) -> Arc<Message> {
-    let json = serde_json::to_string(message.as_ref()).unwrap();
-    Arc::new(serde_json::from_str(&json).unwrap())
+fn through_json(message: &ContextMessage) -> ContextMessage {
+    let json = serde_json::to_string(&**message).unwrap();
+    serde_json::from_str::<Message>(&json).unwrap().into()
 }
 
 fn recipe(prompt: &Prompt) -> Recipe {
@@ -107,7 +106,7 @@ fn a_conversation_with_all_that_there_is_comes_out_the_same() {
         said(1, "So it is."),
         user(2, "and now?"),
     ]
-    .map(Arc::new);
+    .map(ContextMessage::from);
     let state = state();
     for (window, sees) in [(65_536, true), (4_096, false), (0, true)] {
         let frame = frame(window, sees);
@@ -141,9 +140,9 @@ fn a_conversation_with_all_that_there_is_comes_out_the_same() {
 #[test]
 fn what_is_kept_of_a_call_does_not_grow_with_the_conversation() {
     let kept = |turns: u128| {
-        let messages: Vec<Arc<Message>> = (1..=turns)
+        let messages: Vec<ContextMessage> = (1..=turns)
             .flat_map(|turn| [user(turn, &"word ".repeat(200)), said(turn, "yes")])
-            .map(Arc::new)
+            .map(ContextMessage::from)
             .collect();
         let frame = frame(1 << 20, true);
         let sent = frame.request(&Conversation {
@@ -167,14 +166,16 @@ fn a_question_comes_out_message_by_message() {
     };
     let sent = ChatRequest {
         model: "m".to_owned(),
-        messages: vec![
+        messages: [
             ChatMessage::System {
                 content: "Plan.".to_owned(),
             },
             user("the same"),
             user("the same"),
             user("other"),
-        ],
+        ]
+        .map(Into::into)
+        .into(),
         tools: OfferedTools::default(),
         temperature: 0.3,
         think: false,
@@ -196,7 +197,7 @@ proptest! {
         window in prop::sample::select(vec![0u32, 600, 4_096, 65_536]),
         own in any::<bool>(),
     ) {
-        let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+        let messages: Vec<ContextMessage> = messages.into_iter().map(ContextMessage::from).collect();
         let state = if own { ContextState::default() } else { state() };
         let frame = frame(window, window != 600);
         let sent = frame.request(&Conversation::of(&state, &messages)).request;

@@ -158,12 +158,13 @@ impl Replay {
     fn in_own_words(&self, request: &ChatRequest) -> ChatRequest {
         let mut request = request.clone();
         for message in &mut request.messages {
-            if let ChatMessage::Assistant {
-                content,
-                tool_calls,
-            } = message
-                && let Some(first) = tool_calls.first()
-                && let Some((_, words)) = self.words.iter().find(|(id, _)| *id == first.id)
+            let ChatMessage::Assistant { tool_calls, .. } = &**message else {
+                continue;
+            };
+            let first = tool_calls.first();
+            let own = first.and_then(|first| self.words.iter().find(|(id, _)| *id == first.id));
+            if let Some((_, words)) = own
+                && let ChatMessage::Assistant { content, .. } = message.to_mut()
             {
                 content.clone_from(words);
             }
@@ -217,11 +218,12 @@ impl Replay {
                     arguments: call.arguments.clone(),
                 });
             };
-            results.push(ChatMessage::Tool {
+            let told = ChatMessage::Tool {
                 call_id: id.clone(),
                 name: call.name.clone(),
                 content,
-            });
+            };
+            results.push(told.into());
             calls.push(ToolCall {
                 id,
                 name: call.name.clone(),
@@ -246,10 +248,11 @@ impl Replay {
         if made >= MAX_OWN_CALLS {
             return Some(ReplayEnd::Limit);
         }
-        request.messages.push(ChatMessage::Assistant {
+        let said = ChatMessage::Assistant {
             content: said.content,
             tool_calls: calls,
-        });
+        };
+        request.messages.push(said.into());
         request.messages.extend(results);
         self.own = Some(OwnWay {
             request,
@@ -284,7 +287,7 @@ fn results_of(recorded: &[(RecordedCall, Option<Notes>)]) -> Vec<RecordedResult>
             let later = recorded[index + 1..].iter();
             let content = later
                 .flat_map(|(next, _)| &next.request.messages)
-                .find_map(|message| match message {
+                .find_map(|message| match &**message {
                     ChatMessage::Tool {
                         call_id, content, ..
                     } if *call_id == call.id => Some(content.clone()),

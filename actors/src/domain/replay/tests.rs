@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::context::Conversation;
+use crate::protocol::prompt::PromptMessage;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 fn tool(name: &str) -> ToolSpec {
@@ -20,17 +21,19 @@ fn tool(name: &str) -> ToolSpec {
     }
 }
 
-fn system(text: &str) -> ChatMessage {
-    ChatMessage::System {
+fn system(text: &str) -> PromptMessage {
+    let said = ChatMessage::System {
         content: text.to_owned(),
-    }
+    };
+    said.into()
 }
 
-fn assistant(content: &str, tool_calls: Vec<ToolCall>) -> ChatMessage {
-    ChatMessage::Assistant {
+fn assistant(content: &str, tool_calls: Vec<ToolCall>) -> PromptMessage {
+    let said = ChatMessage::Assistant {
         content: content.to_owned(),
         tool_calls,
-    }
+    };
+    said.into()
 }
 
 fn call(id: &str, path: &str) -> ToolCall {
@@ -41,17 +44,18 @@ fn call(id: &str, path: &str) -> ToolCall {
     }
 }
 
-fn result(id: &str, content: &str) -> ChatMessage {
-    ChatMessage::Tool {
+fn result(id: &str, content: &str) -> PromptMessage {
+    let said = ChatMessage::Tool {
         call_id: CallId(id.to_owned()),
         name: "look".to_owned(),
         content: content.to_owned(),
-    }
+    };
+    said.into()
 }
 
 fn recorded(
     n: u32,
-    messages: Vec<ChatMessage>,
+    messages: Vec<PromptMessage>,
     content: &str,
     calls: Vec<ToolCall>,
 ) -> RecordedCall {
@@ -78,7 +82,7 @@ fn recorded(
 }
 
 /// Puts a note where a call's notes stand.
-fn put(messages: &mut Vec<ChatMessage>, note: &str) {
+fn put(messages: &mut Vec<PromptMessage>, note: &str) {
     let notes = Notes::new(&Conversation::default(), &[note.to_owned()]);
     notes.unwrap().put(messages);
 }
@@ -87,7 +91,7 @@ fn put(messages: &mut Vec<ChatMessage>, note: &str) {
 fn run() -> Vec<RecordedCall> {
     let (a, b) = (call("a", "a.txt"), call("b", "b.txt"));
     let head = vec![system("You are Navi."), assistant("hello", Vec::new())];
-    let with = |more: Vec<ChatMessage>, note: &str| {
+    let with = |more: Vec<PromptMessage>, note: &str| {
         let mut messages = head.clone();
         messages.extend(more);
         put(&mut messages, note);

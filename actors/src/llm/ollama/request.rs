@@ -1,12 +1,14 @@
 //! The body of `/api/chat`.
 
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::llm::wire::{Body, arguments_object, decimal};
 use crate::protocol::chat::{ChatMessage, ChatRequest, ReplyForm};
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
+use crate::protocol::status::BackendKind;
 
 /// What the request says about reasoning. Left unsaid, a model that can think does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +23,13 @@ pub(in crate::llm) fn body<'a>(
     request: &'a ChatRequest,
     think: Think,
     keep_alive: &str,
-) -> Body<'a, OllamaMessage<'a>> {
-    Body::of(request, message, fields(request, think, keep_alive))
+) -> Body<'a> {
+    let fields = fields(request, think, keep_alive);
+    Body::of(request, BackendKind::Ollama, written, fields)
+}
+
+fn written(of: &ChatMessage) -> serde_json::Result<Box<RawValue>> {
+    to_raw_value(&message(of))
 }
 
 fn fields(request: &ChatRequest, think: Think, keep_alive: &str) -> Map<String, Value> {
@@ -62,7 +69,7 @@ fn fields(request: &ChatRequest, think: Think, keep_alive: &str) -> Map<String, 
 /// A message as it stands in the body.
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-pub(in crate::llm) enum OllamaMessage<'a> {
+enum OllamaMessage<'a> {
     System {
         content: &'a str,
     },

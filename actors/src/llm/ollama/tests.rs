@@ -27,10 +27,13 @@ fn backend(url: &str) -> OllamaBackend {
 pub(crate) fn request(content: &str) -> ChatRequest {
     ChatRequest {
         model: "fake".to_owned(),
-        messages: vec![ChatMessage::User {
-            content: content.to_owned(),
-            images: Vec::new(),
-        }],
+        messages: vec![
+            ChatMessage::User {
+                content: content.to_owned(),
+                images: Vec::new(),
+            }
+            .into(),
+        ],
         tools: OfferedTools::default(),
         temperature: 0.7,
         think: true,
@@ -54,7 +57,7 @@ pub(crate) fn full_request() -> ChatRequest {
         content: "cloudy".to_owned(),
     };
     ChatRequest {
-        messages: vec![
+        messages: [
             ChatMessage::System {
                 content: "Be kind.".to_owned(),
             },
@@ -75,7 +78,9 @@ pub(crate) fn full_request() -> ChatRequest {
                 content: "Cloudy.".to_owned(),
                 tool_calls: Vec::new(),
             },
-        ],
+        ]
+        .map(Into::into)
+        .into(),
         tools: vec![ToolSpec {
             name: "get_weather".to_owned(),
             description: "The weather in a city".to_owned(),

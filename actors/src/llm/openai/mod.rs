@@ -24,7 +24,6 @@ use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use crate::protocol::status::{BackendKind, BackendState};
 
 use self::models::Flavour;
-use self::request::OpenAiMessage;
 use self::stream::OpenAiDecoder;
 use super::decode::decoded;
 use super::frames::{self, ByteStream};
@@ -115,7 +114,7 @@ impl OpenAiBackend {
         })
     }
 
-    async fn ask(&self, body: &Body<'_, OpenAiMessage<'_>>) -> Result<Response, LlmError> {
+    async fn ask(&self, body: &Body<'_>) -> Result<Response, LlmError> {
         let url = http::under(&self.base, "chat/completions");
         let accept = if request::is_streamed(&body.fields) {
             "text/event-stream"

@@ -4,12 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use reqwest::Url;
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::llm::wire::{Body, arguments_object, decimal};
 use crate::protocol::chat::{ChatMessage, ChatRequest, ReplyForm};
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
+use crate::protocol::status::BackendKind;
 
 use super::models::Flavour;
 
@@ -37,12 +39,13 @@ pub(super) fn is_refused_for_all(field: &str, request: &ChatRequest) -> bool {
 }
 
 /// The same request always becomes the same bytes: the backend's prefix cache lives on it.
-pub(super) fn body<'a>(
-    request: &'a ChatRequest,
-    flavour: Flavour,
-    base: &Url,
-) -> Body<'a, OpenAiMessage<'a>> {
-    Body::of(request, message, fields(request, flavour, base))
+pub(super) fn body<'a>(request: &'a ChatRequest, flavour: Flavour, base: &Url) -> Body<'a> {
+    let fields = fields(request, flavour, base);
+    Body::of(request, BackendKind::Openai, written, fields)
+}
+
+fn written(of: &ChatMessage) -> serde_json::Result<Box<RawValue>> {
+    to_raw_value(&message(of))
 }
 
 fn fields(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<String, Value> {
@@ -176,7 +179,7 @@ fn thinking(think: bool) -> Value {
 /// A message as it stands in the body.
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-pub(super) enum OpenAiMessage<'a> {
+enum OpenAiMessage<'a> {
     System {
         content: &'a str,
     },
@@ -197,7 +200,7 @@ pub(super) enum OpenAiMessage<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum UserContent<'a> {
+enum UserContent<'a> {
     Text(&'a str),
     Parts(Vec<Value>),
 }

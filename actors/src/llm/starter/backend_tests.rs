@@ -24,10 +24,13 @@ fn backend(model: &str, models_dir: &Path) -> StarterBackend {
 fn request(model: &str) -> ChatRequest {
     ChatRequest {
         model: model.to_owned(),
-        messages: vec![ChatMessage::User {
-            content: "Hello".to_owned(),
-            images: Vec::new(),
-        }],
+        messages: vec![
+            ChatMessage::User {
+                content: "Hello".to_owned(),
+                images: Vec::new(),
+            }
+            .into(),
+        ],
         tools: OfferedTools::default(),
         temperature: 0.0,
         think: false,

@@ -19,10 +19,13 @@ fn model() -> ChatModel {
 fn request(text: &str) -> ChatRequest {
     ChatRequest {
         model: String::new(),
-        messages: vec![ChatMessage::User {
-            content: text.to_owned(),
-            images: Vec::new(),
-        }],
+        messages: vec![
+            ChatMessage::User {
+                content: text.to_owned(),
+                images: Vec::new(),
+            }
+            .into(),
+        ],
         tools: OfferedTools::default(),
         temperature: 0.0,
         think: false,

@@ -44,11 +44,11 @@ fn messages(request: &ChatRequest, quote: &dyn Fn(&str) -> String) -> Vec<Templa
     let leading = request
         .messages
         .iter()
-        .take_while(|message| matches!(message, ChatMessage::System { .. }))
+        .take_while(|message| matches!(***message, ChatMessage::System { .. }))
         .count();
     let (system, conversation) = request.messages.split_at(leading);
     for message in system {
-        if let ChatMessage::System { content } = message {
+        if let ChatMessage::System { content } = &**message {
             add("system", quote(content));
         }
     }
@@ -56,7 +56,7 @@ fn messages(request: &ChatRequest, quote: &dyn Fn(&str) -> String) -> Vec<Templa
         add("system", explain(&request.tools, quote));
     }
     for message in conversation {
-        match message {
+        match &**message {
             // Templates know a system message at the start alone.
             ChatMessage::System { content } => {
                 add("user", format!("(Note: {})", quote(content)));
@@ -132,7 +132,7 @@ mod tests {
         };
         ChatRequest {
             model: String::new(),
-            messages: vec![
+            messages: [
                 system("Persona"),
                 system("Memory"),
                 ChatMessage::User {
@@ -149,7 +149,9 @@ mod tests {
                     content: "none".to_owned(),
                 },
                 system("3 iterations left"),
-            ],
+            ]
+            .map(Into::into)
+            .into(),
             tools: if with_tools { vec![tool] } else { Vec::new() }.into(),
             temperature: 0.0,
             think: false,
