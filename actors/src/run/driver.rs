@@ -1,6 +1,6 @@
 //! The driver: does what the loop says and tells it what came of it. No decision lives here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -41,6 +41,10 @@ use crate::traces::InRun;
 
 /// How long a run whose time is up may take to say how things stand.
 const CLOSING_TIME: Duration = Duration::from_secs(60);
+
+/// How much of what a run told may be on its way to the store before it waits. Where the disk is slow
+/// a commit takes several at once.
+const AHEAD: usize = 8;
 
 /// One run on its way.
 #[derive(Debug)]
@@ -95,8 +99,8 @@ pub(super) struct Driver {
     pub(super) last_seq: u64,
     /// Records that go with the next commit.
     held: Vec<Record>,
-    /// The commit of what was told last.
-    told: Option<oneshot::Receiver<Result<Reply, Refused>>>,
+    /// What was told and is on its way to the store, oldest first; up to [`AHEAD`].
+    told: VecDeque<oneshot::Receiver<Result<Reply, Refused>>>,
     /// Model calls that came to their end and go with the next commit.
     pub(super) called: Vec<ModelCall>,
     /// How much of a subagent's conversation was kept with its calls.
@@ -167,7 +171,7 @@ impl Driver {
             over: None,
             last_seq,
             held: Vec::new(),
-            told: None,
+            told: VecDeque::new(),
             called: Vec::new(),
             kept_messages: 0,
             _loan: loan,
@@ -356,22 +360,24 @@ impl Driver {
         if let Some(record) = self.record(records) {
             self.last_seq = self.ask(record).await?;
             // Commits are made in their order.
-            self.told = None;
+            self.told.clear();
         }
         Ok(())
     }
 
     /// The same where nothing that comes next needs them to be durable: what follows goes on
-    /// meanwhile. Waits for the one before, so that a run is never further ahead than this.
+    /// meanwhile, but never further ahead than [`AHEAD`].
     pub(super) async fn tell(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
         if let Some(record) = self.record(records) {
-            if let Some(told) = self.told.take() {
-                replies::reply::<u64>(told).await?;
+            if self.told.len() >= AHEAD
+                && let Some(oldest) = self.told.pop_front()
+            {
+                replies::reply::<u64>(oldest).await?;
             }
             let (tx, rx) = oneshot::channel();
-            // One is on its way at a time.
+            // A few are on their way at a time.
             self.session.do_send(Tell(record, Some(tx)));
-            self.told = Some(rx);
+            self.told.push_back(rx);
         }
         Ok(())
     }
