@@ -115,6 +115,8 @@ fn launch(run_id: RunId, again: Vec<ToolCall>) -> Effect {
             again,
             steps: Default::default(),
         },
+        profile_id: String::new(),
+        model: None,
         before_seq: 0,
     }))
 }

@@ -375,7 +375,7 @@ impl Driver {
                 replies::reply::<u64>(oldest).await?;
             }
             let (tx, rx) = oneshot::channel();
-            // A few are on their way at a time.
+            // Never more than [`AHEAD`] wait there.
             self.session.do_send(Tell(record, Some(tx)));
             self.told.push_back(rx);
         }

@@ -114,6 +114,8 @@ impl SessionActor {
             consent,
             from,
             config,
+            profile_id,
+            model,
             before_seq,
         } = launch;
         let stop = self.stop_token(run_id);
@@ -146,8 +148,8 @@ impl SessionActor {
                 user_id: state.summary.user_id,
                 remembers: Remembers::of(&state.summary),
                 origin: Origin::foreground(run_id),
-                profile_id: state.summary.profile_id.clone(),
-                model: state.summary.model.clone(),
+                profile_id,
+                model,
                 work: Work::Turn(Box::new(turn)),
                 ends,
                 deadline: Instant::now() + limits.time,

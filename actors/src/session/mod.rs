@@ -106,6 +106,7 @@ pub struct SessionActor {
     told: State,
     telling: Telling<Vec<Effect>>,
     replies: Replies,
+    /// Of a run whose start may be on its way to the store.
     foreground: Option<Foreground>,
     /// Of the runs that go.
     stops: HashMap<RunId, StopToken>,
@@ -201,29 +202,24 @@ impl SessionActor {
         );
     }
 
-    fn carry_out(&mut self, ctx: &mut Context<Self>, transition: Transition) {
-        let Transition {
-            now,
-            change,
-            mut then,
-        } = transition;
-        metrics::record(|on| on.runs.turns_begin(&then));
+    fn carry_out(&mut self, ctx: &mut Context<Self>, mut transition: Transition) {
+        metrics::record(|on| on.runs.turns_begin(&transition.then));
         self.last_used = Instant::now();
+        // A run asks its model while the disk writes its start; but not where nothing was written
+        // since the session was read: what cannot be written would be asked again and again.
+        let is_free = self.told.running().is_none() && self.telling.sequencer().is_settled();
+        let begins = is_free && self.telling.has_told();
+        let launch = begins.then(|| transition.take_launch()).flatten();
+        let Transition { now, change, then } = transition;
         for effect in now {
             self.perform(ctx, effect);
         }
-        if change.is_empty() && then.is_empty() {
-            return;
+        if !change.is_empty() || !then.is_empty() {
+            self.telling.submit(change, services::now(), then);
+            self.advance(ctx);
         }
-        // A run begins while its start is on its way to the store, where nothing is before that: what
-        // it tells comes after it, and what it does that changes anything waits for its own commits.
-        let is_free = self.told.running().is_none() && self.telling.sequencer().is_settled();
-        let begins = |effect: &mut Effect| is_free && matches!(effect, Effect::Launch(_));
-        let begun: Vec<Effect> = then.extract_if(.., begins).collect();
-        self.telling.submit(change, services::now(), then);
-        self.advance(ctx);
-        for effect in begun {
-            self.perform(ctx, effect);
+        if let Some(launch) = launch {
+            self.perform(ctx, launch);
         }
     }
 

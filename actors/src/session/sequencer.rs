@@ -20,7 +20,6 @@ use crate::domain::session::stored::{MAX_SPANS, Span};
 use crate::domain::session::write::{ChunkRow, EventRow, Write};
 use crate::protocol::event::{Delta, Envelope, Event, PartKind, behind_utf16, utf16_len};
 use crate::protocol::ids::{MessageId, Origin, PartId};
-use crate::protocol::message::Message;
 
 /// How much streamed text may wait for the log.
 const CHUNK_BYTES: usize = 4096;
@@ -281,7 +280,7 @@ impl<T> Sequencer<T> {
             Entry::Delta(..) => &[],
         });
         let messages = writes.filter_map(|write| match write {
-            Write::Message(message) => Some(Message::clone(message).into()),
+            Write::Message(message) => Some(Arc::clone(message).into()),
             _ => None,
         });
         messages.collect()

@@ -161,6 +161,12 @@ impl<T> Telling<T> {
         }
     }
 
+    /// Whether an event was committed and told since the session was read.
+    #[must_use]
+    pub fn has_told(&self) -> bool {
+        self.sequencer.told_seq() > self.begins_after
+    }
+
     /// Whether the tab may begin with that: it is simply what came after its cursor. Any other
     /// waits for what was submitted before. A session that was just read closes the run that it
     /// found open, whose end does not tell what it had said, or lets it go on: until it has told
@@ -168,9 +174,8 @@ impl<T> Telling<T> {
     /// begins with the run that goes.
     #[must_use]
     pub fn may_begin(&self, attach: &Attach, with: &Attached) -> bool {
-        let has_told = self.sequencer.told_seq() > self.begins_after;
         let tells_nothing = self.sequencer.is_settled();
-        (has_told || tells_nothing)
+        (self.has_told() || tells_nothing)
             && attach.after.is_some()
             && matches!(with.start, Start::Log { .. })
     }

@@ -155,13 +155,14 @@ impl Kept {
 
 /// What a message takes in memory, about.
 fn weight(message: &Message) -> usize {
-    let texts = [&message.content, &message.thinking].into_iter().flatten();
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let images = message.images.iter();
     let calls = message.tool_calls.iter();
     let calls = calls.map(|call| call.name.len() + call.arguments.to_string().len());
     MESSAGE_BYTES
         + images.map(String::len).sum::<usize>()
-        + COPIES * (texts.map(String::len).sum::<usize>() + calls.sum::<usize>())
+        + text(&message.thinking)
+        + COPIES * (text(&message.content) + calls.sum::<usize>())
         + message.files.len() * MESSAGE_BYTES
 }
 

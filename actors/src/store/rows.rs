@@ -103,10 +103,17 @@ pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreErro
 
 /// A message as it will be read, once it is written.
 pub(super) fn as_read(message: &Arc<Message>) -> ContextMessage {
+    let created_at = db_time(message.created_at);
+    let is_same = message.decision.is_none()
+        && message.image_urls.is_empty()
+        && message.created_at == created_at;
+    if is_same {
+        return Arc::clone(message).into();
+    }
     let as_read = Message {
         image_urls: Vec::new(),
         decision: None,
-        created_at: db_time(message.created_at),
+        created_at,
         ..Message::clone(message)
     };
     as_read.into()

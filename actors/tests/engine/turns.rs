@@ -3,29 +3,42 @@
 use std::pin::pin;
 
 use futures_util::poll;
+use navi_actors::engine::SessionWish;
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::message::Role;
-use sea_orm::{ConnectOptions, ConnectionTrait, Database};
+use navi_actors::protocol::profile::Profile;
+use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection};
 use serde_json::json;
 
 use crate::house::{
-    House, Say, assert_gapless, first, in_system, input, kinds, plain, text, with_house, write_call,
+    House, Say, Setup, assert_gapless, first, in_system, input, kinds, plain, profile, text,
+    with_house, with_setup, write_call,
 };
+
+/// Another program has the database to write in, until this is rolled back.
+async fn locked(house: &House) -> DatabaseConnection {
+    let url = format!("sqlite://{}", house.dir.join("navi.db").display());
+    let one = ConnectOptions::new(url).max_connections(1).to_owned();
+    let other = Database::connect(one).await.unwrap();
+    other.execute_unprepared("BEGIN IMMEDIATE").await.unwrap();
+    other
+}
 
 #[test]
 fn a_model_is_asked_while_the_disk_writes_and_nobody_hears_of_it_before() {
     with_house(|house| async move {
         let session = house.session().await;
         let mut tab = house.tab(session, None).await;
+        house.say(session, "hi").await;
+        let before = tab.until("stream_end").await;
+        // All that comes of it is written.
+        house.engine.snapshot(house.user, session).await.unwrap();
         house.script([Say::Text("so it is".into())]);
-        let url = format!("sqlite://{}", house.dir.join("navi.db").display());
-        let one = ConnectOptions::new(url).max_connections(1).to_owned();
-        let other = Database::connect(one).await.unwrap();
-        other.execute_unprepared("BEGIN IMMEDIATE").await.unwrap();
+        let other = locked(&house).await;
         let mut said = pin!(house.engine.send(house.user, session, input("is it so?")));
         tokio::select! {
             said = &mut said => panic!("{said:?} before it was written"),
-            () = house.requests_reach(1) => {}
+            () = house.requests_reach(2) => {}
         }
         assert!(poll!(&mut said).is_pending());
         assert!(poll!(pin!(tab.next())).is_pending());
@@ -35,11 +48,54 @@ fn a_model_is_asked_while_the_disk_writes_and_nobody_hears_of_it_before() {
         let frames = tab.until("stream_end").await;
         let kinds = kinds(&frames);
         assert_eq!(kinds[..2], ["message_accepted", "stream_start"]);
-        assert_gapless(&frames, 1);
+        let last = before.last().unwrap()["seq"].as_u64().unwrap();
+        assert_gapless(&frames, last + 1);
         assert_eq!(text(&frames, "stream_delta"), "so it is");
         let asked = house.asked();
-        assert_eq!(asked.len(), 1);
-        assert!(format!("{:?}", asked[0].messages).contains("is it so?"));
+        assert_eq!(asked.len(), 2);
+        assert!(format!("{:?}", asked[1].messages).contains("is it so?"));
+    });
+}
+
+#[test]
+fn a_profile_that_is_chosen_before_a_run_was_told_holds_from_its_first_call() {
+    let other = Profile {
+        system_prompt: "You are the other one.".into(),
+        ..profile("other")
+    };
+    let setup = Setup {
+        profiles: vec![profile("plain"), other],
+        ..Setup::default()
+    };
+    with_setup(setup, |house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.say(session, "hi").await;
+        tab.until("stream_end").await;
+        let other = locked(&house).await;
+        let (engine, user) = (&house.engine, house.user);
+        let wish = SessionWish {
+            profile_id: Some("other".into()),
+            ..SessionWish::default()
+        };
+        let all = async {
+            tokio::join!(
+                engine.pin(user, session, Some(true)),
+                engine.send(user, session, input("who are you?")),
+                engine.change(user, session, wish),
+            )
+        };
+        let mut all = pin!(all);
+        assert!(poll!(&mut all).is_pending());
+        let (done, unlocked) = tokio::join!(all, other.execute_unprepared("ROLLBACK"));
+        unlocked.unwrap();
+        done.0.unwrap();
+        done.1.unwrap();
+        done.2.unwrap();
+        tab.until("stream_end").await;
+        let asked = house.asked();
+        let led = format!("{:?}", asked.last().unwrap().messages[0]);
+        assert!(led.contains("You are the other one."), "{led}");
     });
 }
 

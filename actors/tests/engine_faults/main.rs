@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use navi_actors::llm::LlmError;
 use navi_actors::memory::MemoryTimes;
+use navi_actors::protocol::error::ErrorCode;
 
-use crate::house::{House, PATIENCE, Say, Setup, in_system, kinds, with_house, write_call};
+use crate::house::{House, PATIENCE, Say, Setup, in_system, input, kinds, with_house, write_call};
 
 /// A panic at one place, once. One test at a time has the fail points.
 struct Panic(fail::FailScenario<'static>);
@@ -114,6 +115,42 @@ fn a_panic_in_a_session_interrupts_its_run_and_the_tab_stays() {
         tab.until("stream_end").await;
         house.say(other, "hi").await;
         bystander.until("stream_end").await;
+    });
+}
+
+#[test]
+fn a_start_that_is_not_written_is_refused_and_nobody_hears_what_its_model_said() {
+    with_house(|house| async move {
+        let _alone = fail::FailScenario::setup();
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.say(session, "hi").await;
+        tab.until("stream_end").await;
+        house.engine.snapshot(house.user, session).await.unwrap();
+        house.answer("lost words", [Say::Text("unheard".into())]);
+        fail::cfg("journal::write", "1*panic(forced by a test)").unwrap();
+        let lost = house.engine.send(house.user, session, input("lost words"));
+        let refused = lost.await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::StoreUnavailable);
+
+        let again = async {
+            // The journal is there again after a while.
+            while house
+                .engine
+                .send(house.user, session, input("again"))
+                .await
+                .is_err()
+            {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, again).await.unwrap();
+        let frames = tab.until("stream_end").await;
+        assert_eq!(kinds(&frames)[..2], ["message_accepted", "stream_start"]);
+        let all = format!("{frames:?}");
+        assert!(!all.contains("unheard") && !all.contains("lost"), "{all}");
+        let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
+        assert_eq!(snapshot.messages.len(), 4);
     });
 }
 

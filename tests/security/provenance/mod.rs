@@ -83,7 +83,9 @@ async fn a_copy_is_from_outside_as_much_as_what_it_is_of() {
     for (copies, some) in copies.into_iter().zip(each) {
         for (tool, args) in readers("copy.txt").into_iter().take(some) {
             let evening = scene.sent().await;
-            evening.outside("terminal", command(copies)).await;
+            let copied = evening.outside("terminal", command(copies)).await;
+            let copy = fs::symlink_metadata(evening.path("copy.txt"));
+            assert!(copy.is_ok(), "{copies}: {copied}");
             if copies.starts_with("ln") {
                 // Not every reader follows a link.
                 evening.outside(tool, args).await;

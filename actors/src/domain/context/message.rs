@@ -14,7 +14,7 @@ use crate::protocol::prompt::PromptMessage;
 pub struct ContextMessage(Arc<Shared>);
 
 struct Shared {
-    message: Message,
+    message: Arc<Message>,
     said: OnceLock<PromptMessage>,
 }
 
@@ -35,6 +35,12 @@ impl ContextMessage {
 
 impl From<Message> for ContextMessage {
     fn from(message: Message) -> Self {
+        Arc::new(message).into()
+    }
+}
+
+impl From<Arc<Message>> for ContextMessage {
+    fn from(message: Arc<Message>) -> Self {
         Self(Arc::new(Shared {
             message,
             said: OnceLock::new(),

@@ -506,6 +506,28 @@ proptest! {
         }
     }
 
+    /// What a call leaves with its messages, no other call is told: whatever its window and notes.
+    #[test]
+    fn what_was_made_for_one_call_is_what_another_would_make(
+        messages in anything(),
+        limits in prop::array::uniform2(prop::sample::select(vec![0usize, 60, 4_096])),
+        sees_images: bool,
+    ) {
+        let sent = |messages: &[ContextMessage], limit| {
+            let mut sent = assemble("S", &plain(messages), limit, &[]);
+            if !sees_images {
+                sent.without_images();
+            }
+            sent.into_messages()
+        };
+        let kept = arcs(messages.clone());
+        let noted = assemble("S", &plain(&kept), limits[0], &["[budget] 1".to_owned()]);
+        let noted = noted.into_messages();
+        prop_assert!(estimate_tokens(&noted) > 0);
+        prop_assert_eq!(sent(&kept, limits[1]), sent(&arcs(messages.clone()), limits[1]));
+        prop_assert_eq!(sent(&kept, limits[0]), sent(&arcs(messages), limits[0]));
+    }
+
     /// Whatever is stored, and however little room there is, providers take what comes out.
     #[test]
     fn any_history_becomes_one_that_every_provider_takes(

@@ -182,6 +182,8 @@ impl Session {
             // Whoever waited over REST has lost its connection: a tab can answer.
             consent: PlainConsent::Ask,
             from: StartPoint::Stored(run_loop),
+            profile_id: self.ahead.summary.profile_id.clone(),
+            model: self.ahead.summary.model.clone(),
             before_seq: first_seq.saturating_sub(1),
         })));
     }

@@ -32,8 +32,18 @@ pub struct Transition {
     /// To be committed and told.
     pub change: Change,
     /// Done when `change` is told, in order; where that is empty, after all that was submitted
-    /// before.
+    /// before. A launch may come before that: see [`Transition::take_launch`].
     pub then: Vec<Effect>,
+}
+
+impl Transition {
+    /// Takes out the run that begins here, to be launched as soon as `change` is submitted: what it
+    /// tells comes behind that, and what it does that changes anything waits for its own commits.
+    pub fn take_launch(&mut self) -> Option<Effect> {
+        let is_launch = |effect: &Effect| matches!(effect, Effect::Launch(_));
+        let at = self.then.iter().position(is_launch)?;
+        Some(self.then.remove(at))
+    }
 }
 
 /// One who waits for a reply.
@@ -83,6 +93,10 @@ pub struct Launch {
     pub from: StartPoint,
     /// What it goes by, where its start says so already.
     pub config: Option<Box<RunConfig>>,
+    /// The session's, as the run begins.
+    pub profile_id: String,
+    /// The model that was chosen for the session, likewise.
+    pub model: Option<String>,
     /// The session's last event before the run's first.
     pub before_seq: u64,
 }

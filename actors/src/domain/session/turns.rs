@@ -88,6 +88,8 @@ impl Session {
             consent,
             from: StartPoint::Start { again, steps },
             config,
+            profile_id: self.ahead.summary.profile_id.clone(),
+            model: self.ahead.summary.model.clone(),
             before_seq: self.ahead.last_seq,
         };
         self.write(Write::RunStarted(RunRow {

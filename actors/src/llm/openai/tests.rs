@@ -14,8 +14,9 @@ use super::*;
 use crate::domain::context::overflow::Overflow;
 use crate::llm::fake_model::{Config, FakeModel, Step};
 use crate::llm::fixture_tests::fixtures;
+use crate::llm::ollama::request::{Think, body as ollama_body};
 use crate::llm::ollama::tests::{answer, full_request, request, said};
-use crate::protocol::chat::{AnswerSchema, ChatDelta, FinishReason, ReplyForm};
+use crate::protocol::chat::{AnswerSchema, ChatDelta, ChatMessage, FinishReason, ReplyForm};
 
 const DONE: ChatDelta = ChatDelta::Done {
     finish: FinishReason::Stop,
@@ -32,6 +33,30 @@ fn config(url: &str) -> OpenAiConfig {
 
 fn backend(url: &str) -> OpenAiBackend {
     OpenAiBackend::new(config(url)).unwrap()
+}
+
+#[test]
+fn what_was_written_for_one_kind_of_server_or_before_a_change_is_not_sent() {
+    let base = Url::parse("http://localhost/v1").unwrap();
+    let openai = |request: &ChatRequest| json!(request::body(request, Flavour::Plain, &base));
+    let ollama = |request: &ChatRequest| json!(ollama_body(request, Think::Unsaid, "5m"));
+    let (mut one, other) = (full_request(), full_request());
+    let (as_openai, as_ollama) = (openai(&one), ollama(&other));
+    assert_eq!((openai(&other), ollama(&one)), (as_openai, as_ollama));
+
+    let before = one.clone();
+    one.messages[0] = ChatMessage::System {
+        content: "Be brief.".to_owned(),
+    }
+    .into();
+    if let ChatMessage::User { content, .. } = one.messages[1].to_mut() {
+        content.push('!');
+    }
+    let (changed, same) = (openai(&one), openai(&before));
+    assert_eq!(changed["messages"][0]["content"], "Be brief.");
+    assert_ne!(changed["messages"][1], same["messages"][1]);
+    assert_eq!(changed["messages"][2], same["messages"][2]);
+    assert_eq!(same, openai(&full_request()));
 }
 
 #[test]
