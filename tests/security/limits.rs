@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::talking;
 use super::ward::{Ward, own_group};
-use crate::processes::{begun, gone, marker, processes_with, runs};
+use crate::processes::{begun, gone, is_root, marker, processes_with, runs};
 use crate::server::Socket;
 
 #[tokio::test]
@@ -47,6 +47,16 @@ async fn more_processes_than_it_may_have() {
         "{said:?}"
     );
     gone(&mark).await;
+}
+
+/// What else its user runs would let it have more, and keep others from having theirs.
+#[tokio::test]
+async fn in_a_user_namespace_its_own_processes_alone_count() {
+    let ward = Ward::within(Limits {
+        processes: 60,
+        ..Limits::default()
+    });
+    assert!(is_root() || ward.works("test $(ulimit -u) = 60").await);
 }
 
 #[tokio::test]

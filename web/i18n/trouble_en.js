@@ -153,7 +153,7 @@ export const trouble = {
   'said.name_sandbox_user': 'set NAVI_SANDBOX_USER to one, such as nobody, or start Navi as another user',
   'said.name_uids': 'name a range that nobody has, or none',
   'said.name_user': 'name one of /etc/passwd, such as nobody, or a number over 0',
-  'said.newer_linux': 'use Linux 5.13 or newer with `landlock` in its lsm= list',
+  'said.newer_linux': 'use Linux 5.14 or newer with `landlock` in its lsm= list',
   'said.no_landlock': 'the kernel has no Landlock, which keeps commands inside the workspace',
   'said.no_namespaces': 'the kernel gives no namespaces',
   'said.no_namespaces_for': 'the kernel gives no namespaces: {error}',

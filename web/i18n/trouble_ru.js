@@ -153,7 +153,7 @@ export const trouble = {
   'said.name_sandbox_user': 'укажите его в NAVI_SANDBOX_USER, например nobody, или запускайте Navi от другого пользователя',
   'said.name_uids': 'укажите диапазон, который никем не занят, или none',
   'said.name_user': 'укажите кого-то из /etc/passwd, например nobody, или число больше 0',
-  'said.newer_linux': 'нужен Linux 5.13 или новее, с `landlock` в списке lsm=',
+  'said.newer_linux': 'нужен Linux 5.14 или новее, с `landlock` в списке lsm=',
   'said.no_landlock': 'в ядре нет Landlock, который удерживает команды в пределах рабочей папки',
   'said.no_namespaces': 'ядро не даёт пространств имён',
   'said.no_namespaces_for': 'ядро не даёт пространств имён: {error}',

@@ -153,7 +153,7 @@ export const trouble = {
   'said.name_sandbox_user': 'вкажіть його в NAVI_SANDBOX_USER, скажімо nobody, або запускайте Navi від іншого користувача',
   'said.name_uids': 'вкажіть діапазон, який ніким не зайнятий, або none',
   'said.name_user': 'вкажіть когось із /etc/passwd, скажімо nobody, або число, більше за 0',
-  'said.newer_linux': 'потрібен Linux 5.13 або новіший, з `landlock` у списку lsm=',
+  'said.newer_linux': 'потрібен Linux 5.14 або новіший, з `landlock` у списку lsm=',
   'said.no_landlock': 'у ядрі немає Landlock, який тримає команди в межах робочої теки',
   'said.no_namespaces': 'ядро не дає просторів імен',
   'said.no_namespaces_for': 'ядро не дає просторів імен: {error}',

@@ -331,7 +331,7 @@ codes! {
         NameSandboxUser => "set NAVI_SANDBOX_USER to one, such as nobody, or start Navi as another user",
         NameUids => "name a range that nobody has, or none",
         NameUser => "name one of /etc/passwd, such as nobody, or a number over 0",
-        NewerLinux => "use Linux 5.13 or newer with `landlock` in its lsm= list",
+        NewerLinux => "use Linux 5.14 or newer with `landlock` in its lsm= list",
         NoLandlock => "the kernel has no Landlock, which keeps commands inside the workspace",
         NoNamespaces => "the kernel gives no namespaces",
         NoNamespacesFor => "the kernel gives no namespaces: {error}",

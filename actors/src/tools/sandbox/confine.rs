@@ -48,10 +48,14 @@ fn confine(job: &Job) -> Result<(), String> {
         return die_with_parent();
     }
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
-    // The kernel counts all that its user runs, and here it can still be seen.
     let user = job.user.as_ref();
-    let uid = user.map_or_else(|| rustix::process::getuid().as_raw(), |user| user.uid);
-    let others = processes::threads_of_user(uid);
+    let others = match user {
+        // In a user namespace, the kernel counts what runs in it and nothing else.
+        None if job.namespaces => 0,
+        None => processes::threads_of_user(rustix::process::getuid().as_raw()),
+        // All that the user runs, and here it can still be seen.
+        Some(user) => processes::threads_of_user(user.uid),
+    };
     if let Some(user) = user.filter(|_| job.over_socket) {
         for folder in &job.writable() {
             user::give(folder, user, &job.former)
@@ -175,7 +179,7 @@ fn rules(job: &Job) -> Result<RulesetCreated, String> {
     })
 }
 
-/// `others`: threads that the user has outside of here.
+/// `others`: threads outside of here that the kernel counts, too.
 fn limit(limits: &Limits, others: u64) -> Result<(), String> {
     let mut all = vec![
         (Resource::Core, 0),
