@@ -26,7 +26,7 @@ import { loadSeen } from './seen.js';
 import { begin, onRefused, onUnauthorized, openSession, post, takeBack } from './session.js';
 import {
   chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, justLinked,
-    listConnection, NEW, openId, outdated, panel, profileList, profiles, returned, rowOf, sessions, sharedLink,
+    listConnection, NEW, openId, outdated, panel, profiles, returned, rowOf, sessions, sharedLink,
     shownFile, shownRun, shownTagsOf,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
@@ -141,20 +141,11 @@ function signedIn() {
   followHash();
 }
 
-async function loadProfiles() {
-  try {
-    profileList.set(await api.profiles());
-  } catch {
-    // The choice stays away; the service's default profile serves.
-  }
-}
-
 /** @param {any} frame */
 function listFrame(frame) {
   if (frame.type === 'sessions') {
     setList(frame.sessions);
     setStatus(frame.status);
-    void loadProfiles();
     void loadAccount();
   } else if (frame.type === 'session_changed') {
     const before = rowOf(frame.session.id);
@@ -164,14 +155,9 @@ function listFrame(frame) {
     forget(frame.session_id);
   } else if (frame.type === 'status') {
     // A profile that came or went, or whose file was refused, shows here first.
-    const before = profilesIn(status.get());
     setStatus(frame.status);
-    if (profilesIn(frame.status) !== before) void loadProfiles();
   }
 }
-
-/** What the status tells of profiles. @param {SystemStatus | null} system */
-const profilesIn = (system) => JSON.stringify([system?.warnings, system?.profile_models]);
 
 /** @param {SessionSummary[]} list */
 function setList(list) {
@@ -240,7 +226,6 @@ export function goTo(id, message_id, words = []) {
 }
 
 export function showNew() {
-  void loadProfiles();
   createError.set(null);
   drawerOpen.set(false);
   if (location.hash === '' || location.hash === '#/') openSession(null);
@@ -260,7 +245,7 @@ export async function startSession() {
   createError.set(null);
   const first = post(NEW, 'queue');
   try {
-    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null,
+    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.profile_id ?? null,
       chosenModel.get(), chosenMode.get());
     // Freedom is given to one conversation at a time.
     chosenMode.set(null);

@@ -4,7 +4,7 @@
 /** @import { SessionState } from '../state/types.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
 /**
- * @import { AccountInfo, CallDecision, Change, ConsentMode, Decision, PersonRef, Profile,
+ * @import { AccountInfo, CallDecision, Change, ConsentMode, Decision, PersonRef,
  *  SessionSummary, SystemStatus } from '../state/wire.js'
  */
 /** @import { Attachments } from '../state/attachments.js' */
@@ -32,10 +32,14 @@ export const archived = signal(
 /** The tag whose conversations the list shows; null for all. */
 export const shownTag = signal(/** @type {string | null} */ (null));
 export const status = signal(/** @type {SystemStatus | null} */ (null));
-/** The profiles, as the service has them. */
-export const profileList = signal(/** @type {Profile[]} */ ([]));
-/** The same: those that are Navi's own are told in the page's words. */
-export const profiles = computed(() => (hasWords.get() ? profileList.get().map(inWords) : profileList.get()));
+/** Those that a session can have. Navi's own are told in the page's words. */
+export const profiles = computed(() => {
+  const list = status.get()?.profile_models ?? [];
+  return hasWords.get() ? list.map((profile) => inWords(profile.profile_id, profile)) : list;
+});
+
+/** What a profile that there is is called. @param {string} id */
+export const profileName = (id) => profiles.get().find(({ profile_id }) => profile_id === id)?.name;
 
 /** The open session's id; null for the page of a new one. */
 export const openId = signal(/** @type {string | null} */ (null));

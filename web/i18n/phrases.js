@@ -1,6 +1,6 @@
 // What the service says to a person: the page has words of its own for its codes.
 
-/** @import { ApprovalRequest, BackendStatus, Check, Phrase, Profile } from '../state/wire.js' */
+/** @import { ApprovalRequest, BackendStatus, Check, Phrase } from '../state/wire.js' */
 
 import { hasText, loadTroubles, t } from './index.js';
 
@@ -70,9 +70,15 @@ export const OWN_PROFILES = {
   smart_home: { name: 'Smart Home Assistant', description: 'Home Assistant, devices and automations' },
 };
 
-/** A profile in the page's words; what somebody wrote into its file stays theirs. @param {Profile} profile @returns {Profile} */
-export function inWords(profile) {
+/**
+ * A profile in the page's words; what somebody wrote into its file stays theirs.
+ * @template {{ name: string, description: string }} P
+ * @param {string} id
+ * @param {P} profile
+ * @returns {P}
+ */
+export function inWords(id, profile) {
   /** @param {'name' | 'description'} what */
-  const told = (what) => (OWN_PROFILES[profile.id]?.[what] === profile[what] ? t(`profile.${profile.id}.${what}`) : profile[what]);
+  const told = (what) => (OWN_PROFILES[id]?.[what] === profile[what] ? t(`profile.${id}.${what}`) : profile[what]);
   return { ...profile, name: told('name'), description: told('description') };
 }

@@ -1,6 +1,6 @@
 // What the service's status means for the page.
 
-/** @import { BackendStatus, FetchableModel, ModelInfo, Profile, SystemStatus } from './wire.js' */
+/** @import { BackendStatus, FetchableModel, ModelInfo, ProfileModel, SystemStatus } from './wire.js' */
 
 /**
  * The backend that the next call goes to.
@@ -74,7 +74,7 @@ function remoteHost({ kind, address }) {
 /**
  * The model that a session with this profile gets, as far as the page can tell before a run says it.
  * @param {SystemStatus | null} status
- * @param {Pick<Profile, 'model'> | null} profile
+ * @param {Pick<ProfileModel, 'model'> | null} profile
  * @param {string | null} [chosen] the one that was chosen for it
  * @returns {ModelInfo | null}
  */
@@ -90,12 +90,12 @@ export function expectedModel(status, profile, chosen = null) {
 
 /**
  * The profile that a new session gets where nobody chose (SPEC section 10).
- * @template {Pick<Profile, 'id'>} P
+ * @template {Pick<ProfileModel, 'profile_id'>} P
  * @param {P[]} profiles
  * @returns {P | null}
  */
 export function defaultProfile(profiles) {
-  return profiles.find((profile) => profile.id === 'secretary') ?? profiles[0] ?? null;
+  return profiles.find((profile) => profile.profile_id === 'secretary') ?? profiles[0] ?? null;
 }
 
 /**
@@ -139,10 +139,10 @@ export function modelTrouble(status) {
 /**
  * Why a model does not do for a profile; null where it does, or nobody knows.
  * @param {ModelInfo} model
- * @param {Pick<Profile, 'enabled_tools'> | null} profile
+ * @param {Pick<ProfileModel, 'has_tools'> | null} profile
  * @returns {'demo' | 'no_tools' | null}
  */
 export function misfit(model, profile) {
   if (model.demo === true) return 'demo';
-  return model.tools === false && (profile?.enabled_tools ?? []).length > 0 ? 'no_tools' : null;
+  return model.tools === false && profile?.has_tools === true ? 'no_tools' : null;
 }

@@ -1,6 +1,6 @@
 // What of Navi's set-up is shown, and in which order.
 
-/** @import { BackendStatus, ModelInfo, Profile, Report, ShownValue, SystemStatus } from './wire.js' */
+/** @import { BackendStatus, ModelInfo, ProfileModel, Report, ShownValue, SystemStatus } from './wire.js' */
 
 /** What nobody set has this origin. */
 const BUILT_IN = 'default';
@@ -57,33 +57,29 @@ export function settingsFor(settings, query, only_set) {
 
 /**
  * The names of the profiles that a model would answer for.
- * @param {SystemStatus} status
- * @param {Pick<Profile, 'id' | 'name'>[]} profiles
+ * @param {ProfileModel[]} profiles
  * @param {BackendStatus} backend
  * @param {ModelInfo} model
  */
-export function answersFor(status, profiles, backend, model) {
-  const ids = status.profile_models.filter((it) => it.backend === backend.kind && it.model === model.name)
-    .map(({ profile_id }) => profile_id);
-  return profiles.filter(({ id }) => ids.includes(id)).map(({ name }) => name);
+export function answersFor(profiles, backend, model) {
+  return profiles.filter((it) => it.backend === backend.kind && it.model === model.name).map(({ name }) => name);
 }
 
 /**
  * What does not fit where a model answers for a profile, as keys of the dictionary.
  * @param {SystemStatus} status
- * @param {Pick<Profile, 'id' | 'enabled_tools'>} profile
+ * @param {ProfileModel} profile
  * @returns {{ key: 'nobody' | 'fell_back' | 'instead' | 'tool_less', params: Record<string, string> }[]}
  */
 export function misfits(status, profile) {
-  const expected = status.profile_models.find(({ profile_id }) => profile_id === profile.id);
-  if (expected?.backend === undefined) return [{ key: 'nobody', params: {} }];
-  const { backend, model, fell_back_from, instead_of } = expected;
+  const { backend, model, fell_back_from, instead_of, has_tools } = profile;
+  if (backend === undefined) return [{ key: 'nobody', params: {} }];
   const known = status.backends.find(({ kind }) => kind === backend)?.models.find(({ name }) => name === model);
   /** @type {ReturnType<typeof misfits>} */
   const found = [];
   if (fell_back_from !== undefined) found.push({ key: 'fell_back', params: { backend: fell_back_from } });
   if (instead_of !== undefined) found.push({ key: 'instead', params: { model: instead_of } });
-  if (known?.tools === false && (profile.enabled_tools ?? []).length > 0) found.push({ key: 'tool_less', params: {} });
+  if (known?.tools === false && has_tools) found.push({ key: 'tool_less', params: {} });
   return found;
 }
 

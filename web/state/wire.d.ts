@@ -3292,10 +3292,16 @@ export interface Trouble {
   remedy: Phrase;
 }
 /**
- * Who would answer for a profile.
+ * A profile that a session can have, and who would answer for it.
  */
 export interface ProfileModel {
   profile_id: string;
+  name: string;
+  description: string;
+  /**
+   * Whether it has any, which not every model can call.
+   */
+  has_tools: boolean;
   /**
    * None where nobody would.
    */

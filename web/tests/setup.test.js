@@ -22,9 +22,9 @@ const STATUS = {
     { kind: 'openai', address: 'http://localhost:1', state: 'down', problem: 'gone', remedy: 'start it', models: [] },
   ],
   profile_models: [
-    { profile_id: 'one', backend: 'ollama', model: 'a', instead_of: 'c' },
-    { profile_id: 'two', backend: 'ollama', model: 'b', fell_back_from: 'openai' },
-    { profile_id: 'three' },
+    { profile_id: 'one', name: 'ONE', description: '', has_tools: true, backend: 'ollama', model: 'a', instead_of: 'c' },
+    { profile_id: 'two', name: 'TWO', description: '', has_tools: true, backend: 'ollama', model: 'b', fell_back_from: 'openai' },
+    { profile_id: 'three', name: 'THREE', description: '', has_tools: true },
   ],
 };
 
@@ -38,15 +38,10 @@ test('settings are found by all their words, under their headings', () => {
 });
 
 test('a model answers for profiles, and what does not fit is told', () => {
-  const profile = (/** @type {string} */ id) => ({ id, name: id.toUpperCase(), description: '', enabled_tools: ['todo'] });
-  const profiles = ['one', 'two', 'three'].map(profile);
-  const [ollama] = STATUS.backends;
-  assert.deepEqual(answersFor(STATUS, profiles, ollama, { name: 'a' }), ['ONE']);
-  const keys = (/** @type {string} */ id) => misfits(STATUS, profile(id)).map(({ key }) => key);
-  assert.deepEqual(keys('one'), ['instead', 'tool_less']);
-  assert.deepEqual(keys('two'), ['fell_back']);
-  assert.deepEqual(keys('three'), ['nobody']);
-  assert.deepEqual(keys('new'), ['nobody']);
+  const { backends: [ollama], profile_models: profiles } = STATUS;
+  assert.deepEqual(answersFor(profiles, ollama, { name: 'a' }), ['ONE']);
+  const found = profiles.map((profile) => misfits(STATUS, profile).map(({ key }) => key));
+  assert.deepEqual(found, [['instead', 'tool_less'], ['fell_back'], ['nobody']]);
 });
 
 test('a report has what is wrong and what was set', () => {

@@ -112,8 +112,8 @@ test('the status says which model answers, what is wrong, and what one could fet
   assert.deepEqual(fetching(moving), { model: 'large', received: 1, total: 2 });
   assert.equal(fetching(demo), null);
   assert.equal(worthFetching({ ...demo, backends: demo.backends.slice(0, 1) }), null);
-  const profiles = [{ id: 'a' }, { id: 'secretary' }];
-  assert.equal(defaultProfile(profiles)?.id, 'secretary');
+  const profiles = [{ profile_id: 'a' }, { profile_id: 'secretary' }];
+  assert.equal(defaultProfile(profiles)?.profile_id, 'secretary');
   assert.equal(defaultProfile([]), null);
 });
 
@@ -127,7 +127,7 @@ test('the model that was chosen answers wherever it is, and else the profile’s
       { kind: 'starter', address: 'in process', state: 'loading', detail: '', models: [{ name: 'tiny' }] },
     ],
   };
-  const profile = { id: 'p', name: 'P', description: '', model: 'big', enabled_tools: ['todo'] };
+  const profile = { model: 'big' };
   for (const [chosen, model, kind] of /** @type {const} */ ([[null, 'big', 'ollama'], ['small', 'small:latest', 'ollama'], ['huge', 'huge', 'openai'], ['tiny', 'big', 'ollama'], ['gone', 'big', 'ollama']])) {
     assert.equal(expectedModel(two, profile, chosen)?.name, model, chosen ?? 'none');
     assert.equal(backendOf(two, chosen)?.kind, kind, chosen ?? 'none');
@@ -140,9 +140,9 @@ test('the model that was chosen answers wherever it is, and else the profile’s
 });
 
 test('a model that does not do for a profile says why', () => {
-  const profile = { id: 'p', name: 'P', description: '', enabled_tools: ['todo'] };
+  const profile = { has_tools: true };
   assert.equal(misfit({ name: 'm', tools: false }, profile), 'no_tools');
-  assert.equal(misfit({ name: 'm', tools: false }, { ...profile, enabled_tools: [] }), null);
+  assert.equal(misfit({ name: 'm', tools: false }, { has_tools: false }), null);
   assert.equal(misfit({ name: 'm' }, profile), null, 'nobody knows');
   assert.equal(misfit({ name: 'm', demo: true }, null), 'demo');
 });

@@ -6,7 +6,7 @@
 
 import { approve } from '../app/session.js';
 import {
-  account, answering, approvals, children, connection, focusWanted, isGuest, ownsOpen, profiles,
+  account, answering, approvals, children, connection, focusWanted, isGuest, ownsOpen, profileName,
 } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { coveredBy, headOf, labelOf, reasonOf, phraseText } from '../i18n/phrases.js';
@@ -215,7 +215,9 @@ export class NaviApproval extends NaviElement {
       ${is_subagent !== true
         ? nothing
         : html`<span class="chip" data-executor="agent" data-testid="approval-subagent">${icons.agent}<span>${
-          t('approval.subagent', { name: profileName(profile_id) })}</span></span>`}`;
+          t('approval.subagent', {
+            name: profileName(profile_id) ?? (profile_id || t('subagent.name')),
+          })}</span></span>`}`;
   }
 
   /**
@@ -401,9 +403,6 @@ function startsFolded({ kind, text }) {
   const diff = kind === 'diff' ? findDiff(text) : null;
   return diff === null ? beginning(text) !== text : isLong(diff.rows);
 }
-
-/** @param {string} id */
-const profileName = (id) => profiles.get().find((profile) => profile.id === id)?.name ?? (id || t('subagent.name'));
 
 /**
  * What was answered, and by whom.

@@ -3,7 +3,7 @@
 /** @import { CompressionMark, SwitchEntry } from '../state/types.js' */
 
 import { pageError } from '../app/actions.js';
-import { openId, profiles } from '../app/signals.js';
+import { openId, profileName } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
@@ -14,7 +14,7 @@ import './markdown.js';
 
 /** @param {SwitchEntry} entry */
 export function switchDivider(entry) {
-  const name = profiles.get().find(({ id }) => id === entry.profile_id)?.name || entry.profile_name || entry.profile_id;
+  const name = profileName(entry.profile_id) || entry.profile_name || entry.profile_id;
   return html`<p class="divider" role="separator" aria-label=${t('divider.profile', { name })}
     data-testid="profile-divider" data-profile=${entry.profile_id}>
     <span>${t('divider.profile', { name })}</span></p>`;

@@ -106,7 +106,7 @@ export class NaviMcpForm extends NaviElement {
       ${this.#trouble()}
       ${this._trial === null ? nothing : trialResult(this._trial)}
       <p class="row-actions">
-        <button type="button" class="button small" data-testid="mcp-try" ?disabled=${this._asking.busy}
+        <button type="button" class="button small plain" data-testid="mcp-try" ?disabled=${this._asking.busy}
           @click=${() => this.#try()}>${t('mcp.form.try')}</button>
         <button class="button small" data-testid="mcp-save" ?disabled=${this._asking.busy}>${t('queue.save')}</button>
         <button type="button" class="button small plain" data-testid="mcp-cancel"

@@ -106,7 +106,7 @@ export class NaviMode extends NaviElement {
       ${list.length < 2
         ? nothing
         : html`<fieldset data-testid="choice-profiles"><legend>${t('header.profile')}</legend>${
-            list.map(({ id, name, description }) => this.#choice('profile_id', id, html`<b>${name}</b>`,
+            list.map(({ profile_id, name, description }) => this.#choice('profile_id', profile_id, html`<b>${name}</b>`,
               description))}</fieldset>`}
       ${now.mode === null
         ? nothing

@@ -48,6 +48,7 @@ export class NaviModelServer extends NaviElement {
     if (fixed !== null) return html`<p class="quiet"
       data-testid="server-fixed">${withCode(t('setup.server.fixed', { name: fixed }))}</p>`;
     const { busy } = this._asking;
+    const can_use = (this._found?.models.length ?? 0) > 0;
     return html`<div class="model-server" data-testid="model-server"
       @keydown=${(/** @type {KeyboardEvent} */ event) => this.#onKey(event)}>
       <p class="quiet">${t('setup.server.hint')}</p>
@@ -60,12 +61,13 @@ export class NaviModelServer extends NaviElement {
         oninput: (_key) => this.#write({ _key }) })}
       ${this.#trouble()}
       ${this._found === null ? nothing : this.#choice(this._found)}
-      <p class="row-actions"><button type="button" class="button small" data-testid="server-try"
-        ?disabled=${busy || this._address.trim() === ''} @click=${() => this.#try()}>${t('setup.server.try')}</button>
-        ${(this._found?.models.length ?? 0) === 0
-          ? nothing
-          : html`<button type="button" class="button small" data-testid="server-use" ?disabled=${busy}
-            @click=${() => this.#use()}>${t('setup.server.use')}</button>`}
+      <p class="row-actions"><button type="button" class="button small ${can_use ? 'plain' : ''}"
+        data-testid="server-try" ?disabled=${busy || this._address.trim() === ''}
+        @click=${() => this.#try()}>${t('setup.server.try')}</button>
+        ${can_use
+          ? html`<button type="button" class="button small" data-testid="server-use" ?disabled=${busy}
+            @click=${() => this.#use()}>${t('setup.server.use')}</button>`
+          : nothing}
         ${busy ? html`<span role="status"><span class="spinner"
           aria-hidden="true"></span>${t('setup.server.waits')}</span>` : nothing}</p></div>`;
   }

@@ -1,6 +1,6 @@
 // The models that can be chosen, in words.
 
-/** @import { BackendStatus, ModelInfo, Profile } from '../state/wire.js' */
+/** @import { BackendStatus, ModelInfo, ProfileModel } from '../state/wire.js' */
 
 import { status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
@@ -14,7 +14,7 @@ import { formatBytes, formatTokens } from './format.js';
 
 /**
  * The profile's own model, those that the backends have, and the one that was chosen where none has it.
- * @param {{ profile: Profile | null, chosen: string | null, model: ModelInfo | null }} now
+ * @param {{ profile: ProfileModel | null, chosen: string | null, model: ModelInfo | null }} now
  * @returns {ModelChoice[]}
  */
 export function modelChoices({ profile, chosen, model }) {
@@ -57,7 +57,7 @@ function notesOf(model, backend) {
   ].join(' · ');
 }
 
-/** @param {ModelInfo} model @param {Profile | null} profile */
+/** @param {ModelInfo} model @param {ProfileModel | null} profile */
 function problemOf(model, profile) {
   const why = misfit(model, profile);
   return why === null ? null : t(why === 'demo' ? 'header.demo_hint' : 'choice.no_tools');

@@ -1,7 +1,7 @@
 /** @import { LiveStep } from '../state/plan.js' */
 /** @import { AssistantEntry } from '../state/types.js' */
 
-import { isRunning, plan, profiles, todo } from '../app/signals.js';
+import { isRunning, plan, profileName, todo } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { byMilestone, isOver, liveSteps } from '../state/plan.js';
@@ -69,7 +69,7 @@ function step(item) {
 function executor(item) {
   if (item.executor === 'tool') return chip('tool', toolIcon(item.tool), item.tool);
   if (item.executor === 'self') return chip('self', nothing, t('conversation.navi'));
-  return chip('agent', icons.agent, profiles.get().find(({ id }) => id === item.profile_id)?.name ?? item.profile_id);
+  return chip('agent', icons.agent, profileName(item.profile_id) ?? item.profile_id);
 }
 
 /**

@@ -6,7 +6,7 @@
 /** @import { TemplateResult } from '../lit.js' */
 
 import { pageError } from '../app/actions.js';
-import { profiles, shownRun } from '../app/signals.js';
+import { profileName, shownRun } from '../app/signals.js';
 import { loadTroubles, t } from '../i18n/index.js';
 import { phraseText } from '../i18n/phrases.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -137,7 +137,7 @@ export class NaviRunPanel extends NaviPanel {
 
   /** @param {ChildRow} row */
   #child(row) {
-    const name = profiles.get().find(({ id }) => id === row.profile_id)?.name ?? (row.profile_id || t('subagent.name'));
+    const name = profileName(row.profile_id) ?? (row.profile_id || t('subagent.name'));
     return html`<li class="row" data-testid="run-row" data-kind="child"
       data-name=${row.run_id}>${when(row)}<span class="row-icon">${icons.agent}</span>
       <div class="row-text"><p><button type="button" class="link-button" data-testid="run-child"
@@ -230,7 +230,7 @@ export class NaviRunPanel extends NaviPanel {
 
 /** @param {RunDetails} details */
 function facts({ run, spent }) {
-  const profile = profiles.get().find(({ id }) => id === run.profile_id)?.name ?? run.profile_id;
+  const profile = profileName(run.profile_id) ?? run.profile_id;
   const ended = run.ended_at ?? null;
   /** @type {[string, unknown][]} */
   const lines = [

@@ -1,4 +1,4 @@
-/** @import { BackendStatus, ModelInfo, ModelPull, Profile, SystemStatus } from '../state/wire.js' */
+/** @import { BackendStatus, ModelInfo, ModelPull, ProfileModel, SystemStatus } from '../state/wire.js' */
 
 import { isAdmin, profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
@@ -36,7 +36,8 @@ export class NaviSetupModels extends NaviElement {
             .place=${'setup'}></navi-model-server></details>`
         : nothing}
       <h3>${t('setup.models.profiles')}</h3>
-      <ul class="rows">${repeat(profiles.get(), ({ id }) => id, (profile) => profileRow(system, profile))}</ul>`;
+      <ul class="rows">${
+        repeat(profiles.get(), ({ profile_id }) => profile_id, (profile) => profileRow(system, profile))}</ul>`;
   }
 
   /** @param {SystemStatus} system @param {BackendStatus} backend */
@@ -61,7 +62,7 @@ export class NaviSetupModels extends NaviElement {
               ? html`<p class="row-note">${sentence(backend.detail)}</p>`
               : nothing}</div></li>
         ${repeat(models, ({ name }) => name,
-          (model) => modelRow(model, model.name === default_model, answersFor(system, profiles.get(), backend, model)))}
+          (model) => modelRow(model, model.name === default_model, answersFor(profiles.get(), backend, model)))}
       </ul>
       ${kind === 'ollama' && isAdmin.get()
         ? this.#pull(system.pull ?? null, version !== undefined)
@@ -154,11 +155,11 @@ function modelRow(model, is_default, names) {
       : html`<p class="row-note">${t('setup.models.for', { names: names.join(', ') })}</p>`}</div></li>`;
 }
 
-/** @param {SystemStatus} system @param {Profile} profile */
+/** @param {SystemStatus} system @param {ProfileModel} profile */
 function profileRow(system, profile) {
-  const model = system.profile_models.find(({ profile_id }) => profile_id === profile.id)?.model;
-  return html`<li class="row" data-testid="profile-model" data-profile=${profile.id}><div class="row-text">
-    <p class="row-title">${profile.name}</p>
+  const { profile_id, name, model } = profile;
+  return html`<li class="row" data-testid="profile-model" data-profile=${profile_id}><div class="row-text">
+    <p class="row-title">${name}</p>
     ${model === undefined ? nothing : html`<p class="row-note">${visible(model)}</p>`}
     ${misfits(system, profile)
       .map(({ key, params }) => html`<p

@@ -50,7 +50,8 @@ export class NaviSetupProfiles extends NaviElement {
     const written = draft.get();
     if (written !== null && isAdmin.get()) return this.#editor(written);
     return html`<p class="quiet">${t('setup.profiles.hint')}</p>${this._asking.card(() => this.#retry())}
-      <ul class="rows">${repeat(this._profiles.map(inWords), ({ id }) => id, (profile) => this.#row(profile))}</ul>`;
+      <ul class="rows">${repeat(this._profiles, ({ id }) => id,
+        (profile) => this.#row(inWords(profile.id, profile)))}</ul>`;
   }
 
   /** @param {Profile} profile */

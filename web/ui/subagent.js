@@ -2,7 +2,7 @@
 /** @import { Stretch } from '../state/work.js' */
 
 import { loadRun, stopChild } from '../app/session.js';
-import { approvals, histories, isLoaded, partFor, profiles } from '../app/signals.js';
+import { approvals, histories, isLoaded, partFor, profileName } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { approvalOf } from '../state/approvals.js';
@@ -65,7 +65,7 @@ export class NaviSubagent extends NaviElement {
     const told = this._part?.told.get() ?? '';
     const child = this.#child;
     const profile_id = child?.profile_id || profileOf(call.args) || (typeof told === 'string' ? told : '');
-    const profile = profiles.get().find(({ id }) => id === profile_id)?.name ?? (profile_id || t('subagent.name'));
+    const profile = profileName(profile_id) ?? (profile_id || t('subagent.name'));
     const task = child?.task || textOf(call.args, 'task');
     const begin = nameOf(task);
     const name = [begin === '' ? profile : begin, ...(this.number === 0 ? [] : [this.number])].join(' ');

@@ -56,8 +56,8 @@ export class NaviWelcome extends NaviElement {
     return html`${list.length < 2 ? nothing : html`<fieldset class="profiles"><legend>${t('welcome.profile')}</legend>
         ${list.map((profile) => html`<label
           class="profile"><input type="radio" name="profile" class="cover" data-testid="profile-choice"
-          value=${profile.id}
-          .checked=${profile.id === chosen} @change=${() => chosenProfile.set(profile.id)}>
+          value=${profile.profile_id}
+          .checked=${profile.profile_id === chosen} @change=${() => chosenProfile.set(profile.profile_id)}>
           <span class="profile-name">${profile.name}</span><span
             class="profile-text">${profile.description}</span></label>`)}
       </fieldset>`}

@@ -71,6 +71,9 @@ pub fn expected(backends: &[BackendStatus], profile: &Profile) -> ProfileModel {
     let model = choice.as_ref().map(|choice| &choice.model);
     ProfileModel {
         profile_id: profile.id.clone(),
+        name: profile.name.clone(),
+        description: profile.description.clone(),
+        has_tools: !profile.enabled_tools.is_empty(),
         backend: choice.as_ref().map(|choice| choice.kind),
         model: model.map(|model| model.name.clone()),
         instead_of: choice

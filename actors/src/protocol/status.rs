@@ -228,10 +228,14 @@ pub struct FetchableModel {
     pub phrase: Option<Phrase>,
 }
 
-/// Who would answer for a profile.
+/// A profile that a session can have, and who would answer for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileModel {
     pub profile_id: String,
+    pub name: String,
+    pub description: String,
+    /// Whether it has any, which not every model can call.
+    pub has_tools: bool,
     /// None where nobody would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendKind>,
