@@ -89,6 +89,12 @@ async fn a_profile_is_copied_and_edited_once_its_file_is_right() {
     assert_eq!(put(&edited, Value::Null).await, conflict);
     assert_eq!(put(&edited, json!(text)).await, conflict);
     assert_eq!(put(&edited, json!(copy)).await, (204, Value::Null));
+    // By its new name for every page.
+    let is_renamed = |status: &Value| {
+        let mut all = status["profile_models"].as_array().unwrap().iter();
+        all.any(|it| it["profile_id"] == "mine" && it["name"] == "Mine")
+    };
+    told(&mut page, is_renamed).await;
     let file = server.get(path).await;
     assert_eq!(
         (&file["text"], &file["built_in"]),
@@ -257,7 +263,10 @@ async fn it_is_told_who_would_answer_for_a_profile_and_who_does_not() {
     };
     assert_eq!(
         of("own"),
-        json!({"profile_id": "own", "backend": "ollama", "model": "fake:latest", "instead_of": "none:7b", "fell_back_from": "openai"})
+        json!({
+            "profile_id": "own", "name": "Own", "description": "", "has_tools": false,
+            "backend": "ollama", "model": "fake:latest", "instead_of": "none:7b", "fell_back_from": "openai"
+        })
     );
     let secretary = of("secretary");
     assert!(secretary["fell_back_from"].is_null(), "{secretary}");
