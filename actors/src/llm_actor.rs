@@ -12,9 +12,10 @@
 //! ([`Breaker`]); a probe that finds the server back lets them in again.
 
 mod lease;
+mod line;
 mod messages;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::breaker::{Admission, Breaker, Health};
 use crate::domain::first_chunk::ModelPace;
-use crate::domain::lanes::{self, QueueView, Share, Waiting};
+use crate::domain::lanes::{self, QueueView, Waiting};
 use crate::domain::slots::{Parallel, SIDE_BY_SIDE, Slots};
 use crate::llm::Backend;
 use crate::llm::guard::Pulse;
@@ -45,6 +46,7 @@ pub use crate::domain::lanes::Priority;
 pub use lease::Lease;
 pub use messages::{Acquire, GetQueue, ProbeNow, Retire, Ticket};
 
+use self::line::{Line, Waiter};
 use self::messages::{CallBegan, CallEnded, CallTalks, Release};
 
 /// How often a backend that is well is asked how it is.
@@ -63,29 +65,8 @@ const PROBE_LIMIT: Duration = Duration::from_secs(10);
 /// and others need the slot.
 const RECLAIM: Duration = Duration::from_secs(5);
 
-/// The most calls that may wait for one backend, and of one person.
-const WAITING: usize = 1_024;
-const WAITING_OF_ONE: usize = 256;
-
-/// How long somebody counts as one who asks beside others.
-const ASKS: Duration = Duration::from_secs(60 * 60);
-
-/// The most people who are remembered.
-const PEOPLE: usize = 1_024;
-
 /// The most models whose pace is kept.
 const PACES: usize = 64;
-
-#[derive(Debug)]
-struct Waiter {
-    ticket: Ticket,
-    priority: Priority,
-    person: Option<UserId>,
-    since: Instant,
-    /// It sees how the backend is after it failed in a row.
-    trial: bool,
-    granted: oneshot::Sender<Result<Lease, NaviError>>,
-}
 
 /// Who holds a slot.
 #[derive(Debug)]
@@ -101,25 +82,13 @@ struct Holder {
     reclaim: Option<SpawnHandle>,
 }
 
-/// What is remembered of somebody who asks.
-#[derive(Debug)]
-struct Known {
-    asked: Instant,
-    /// See [`Share::served`].
-    served: u64,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub struct LlmActor {
     backend: Arc<dyn Backend>,
     slots: Slots,
     running: Vec<Holder>,
-    /// In the order of arrival.
-    waiting: VecDeque<Waiter>,
-    people: HashMap<Option<UserId>, Known>,
-    /// How many were let in.
-    served: u64,
+    line: Line,
     started: Instant,
     breaker: Breaker,
     last_problem: Phrase,
@@ -148,9 +117,7 @@ impl LlmActor {
             slots: Slots::new(parallel),
             backend,
             running: Vec::new(),
-            waiting: VecDeque::new(),
-            people: HashMap::new(),
-            served: 0,
+            line: Line::default(),
             started: Instant::now(),
             breaker: Breaker::default(),
             last_problem: Phrase::plain(""),
@@ -254,18 +221,14 @@ impl LlmActor {
             let now = self.started.elapsed();
             let next = lanes::next(&self.queue());
             let next = next.filter(|at| {
-                let next = self.waiting.get(*at);
+                let next = self.line.waiting().nth(*at);
                 next.is_some_and(|next| self.slots.admits(next.priority, now))
             });
-            let Some(next) = next.and_then(|at| self.waiting.remove(at)) else {
+            let Some(next) = next.and_then(|at| self.line.serve(at)) else {
                 self.count();
                 return;
             };
             let tried = self.slots.granted(next.ticket.0);
-            self.served += 1;
-            if let Some(person) = self.people.get_mut(&next.person) {
-                person.served = self.served;
-            }
             let holder = Holder {
                 ticket: next.ticket,
                 priority: next.priority,
@@ -296,7 +259,7 @@ impl LlmActor {
     /// Asks background work for its slot where a person waits, the newest first: the least
     /// is lost with it.
     fn press(&self) {
-        let pressing = self.waiting.iter().filter(|it| it.priority.presses());
+        let pressing = self.line.waiting().filter(|it| it.priority.presses());
         let coming_back = |holder: &&Holder| holder.asked_back.is_cancelled();
         let needed = pressing
             .count()
@@ -310,55 +273,18 @@ impl LlmActor {
     }
 
     fn count(&self) {
-        let (kind, waiting, running) =
-            (self.backend.kind(), self.waiting.len(), self.running.len());
+        let (waiting, running) = (self.line.waiting().count(), self.running.len());
+        let kind = self.backend.kind();
         metrics::record(|on| on.calls.queue(kind, waiting, running));
     }
 
     fn queue(&self) -> Vec<Waiting> {
-        let most = self.slots.most();
-        let asking = self.people.values().filter(|it| it.asked.elapsed() < ASKS);
-        let others_ask = asking.count() > 1;
-        let mut held: HashMap<Option<UserId>, usize> = HashMap::new();
-        for holder in &self.running {
-            *held.entry(holder.person).or_default() += 1;
-        }
-        let waiting = self.waiting.iter().map(|waiter| {
-            let share = Share {
-                held: held.get(&waiter.person).copied().unwrap_or_default(),
-                served: self.people.get(&waiter.person).map_or(0, |it| it.served),
-            };
-            Waiting {
-                priority: waiter.priority,
-                waited: waiter.since.elapsed(),
-                share,
-                held_back: others_ask && share.is_used_up(most),
-            }
-        });
-        waiting.collect()
-    }
-
-    /// Remembers that somebody asks.
-    fn asks(&mut self, person: Option<UserId>) {
-        if self.people.len() >= PEOPLE {
-            self.people.retain(|_, known| known.asked.elapsed() < ASKS);
-        }
-        if self.people.len() < PEOPLE || self.people.contains_key(&person) {
-            let asked = Instant::now();
-            let known = self.people.entry(person);
-            known.or_insert(Known { asked, served: 0 }).asked = asked;
-        }
+        let held = self.running.iter().map(|holder| holder.person);
+        self.line.queue(held, self.slots.most())
     }
 
     fn forget_those_who_left(&mut self) {
-        let before = self.waiting.len();
-        let mut trial = false;
-        self.waiting.retain(|waiter| {
-            let left = waiter.granted.is_closed();
-            trial |= left && waiter.trial;
-            !left
-        });
-        if trial && self.waiting.len() < before {
+        if self.line.forget_those_who_left() {
             self.learn(Health::Unclear, true);
         }
     }
@@ -415,9 +341,7 @@ impl Handler<Acquire> for LlmActor {
     fn handle(&mut self, asked: Acquire, ctx: &mut Self::Context) -> Self::Result {
         fail::fail_point!("llm::acquire");
         self.forget_those_who_left();
-        let waiting = self.waiting.iter();
-        let theirs = waiting.filter(|waiter| waiter.person == asked.person);
-        if self.waiting.len() >= WAITING || theirs.count() >= WAITING_OF_ONE {
+        if !self.line.has_room(asked.person) {
             return Box::pin(async {
                 Err(NaviError::said(
                     ErrorCode::BackendBusy,
@@ -433,9 +357,8 @@ impl Handler<Acquire> for LlmActor {
                 return Box::pin(async { Err(refusal) });
             }
         };
-        self.asks(asked.person);
         let (tx, rx) = oneshot::channel();
-        self.waiting.push_back(Waiter {
+        self.line.join(Waiter {
             ticket: asked.ticket,
             priority: asked.priority,
             person: asked.person,
@@ -461,7 +384,7 @@ impl Handler<GetQueue> for LlmActor {
 
     fn handle(&mut self, GetQueue(ticket): GetQueue, _: &mut Self::Context) -> Self::Result {
         self.forget_those_who_left();
-        let at = self.waiting.iter().position(|it| it.ticket == ticket)?;
+        let at = (self.line.waiting()).position(|it| it.ticket == ticket)?;
         Some(QueueView {
             running: self.running.iter().map(|it| it.priority).collect(),
             ahead: lanes::ahead(&self.queue(), at),
@@ -557,10 +480,7 @@ impl Handler<CallEnded> for LlmActor {
             );
             if let Admission::Refused(wait) = self.breaker.admit(self.started.elapsed()) {
                 let refusal = self.refusal(wait);
-                for waiter in self.waiting.drain(..) {
-                    // Whoever asked may have gone.
-                    let _ = waiter.granted.send(Err(refusal.clone()));
-                }
+                self.line.refuse_all(&refusal);
                 self.count();
             }
             self.probe(ctx);

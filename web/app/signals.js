@@ -38,8 +38,9 @@ export const profiles = computed(() => {
   return hasWords.get() ? list.map((profile) => inWords(profile.profile_id, profile)) : list;
 });
 
-/** What a profile that there is is called. @param {string} id */
-export const profileName = (id) => profiles.get().find(({ profile_id }) => profile_id === id)?.name;
+/** What a profile is called. @param {string} id @param {string} [otherwise] where it is gone */
+export const profileName = (id, otherwise = id) =>
+  profiles.get().find(({ profile_id }) => profile_id === id)?.name || otherwise;
 
 /** The open session's id; null for the page of a new one. */
 export const openId = signal(/** @type {string | null} */ (null));

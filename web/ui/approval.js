@@ -216,7 +216,7 @@ export class NaviApproval extends NaviElement {
         ? nothing
         : html`<span class="chip" data-executor="agent" data-testid="approval-subagent">${icons.agent}<span>${
           t('approval.subagent', {
-            name: profileName(profile_id) ?? (profile_id || t('subagent.name')),
+            name: profileName(profile_id) || t('subagent.name'),
           })}</span></span>`}`;
   }
 

@@ -14,7 +14,7 @@ import './markdown.js';
 
 /** @param {SwitchEntry} entry */
 export function switchDivider(entry) {
-  const name = profileName(entry.profile_id) || entry.profile_name || entry.profile_id;
+  const name = profileName(entry.profile_id, entry.profile_name || entry.profile_id);
   return html`<p class="divider" role="separator" aria-label=${t('divider.profile', { name })}
     data-testid="profile-divider" data-profile=${entry.profile_id}>
     <span>${t('divider.profile', { name })}</span></p>`;

@@ -69,7 +69,7 @@ function step(item) {
 function executor(item) {
   if (item.executor === 'tool') return chip('tool', toolIcon(item.tool), item.tool);
   if (item.executor === 'self') return chip('self', nothing, t('conversation.navi'));
-  return chip('agent', icons.agent, profileName(item.profile_id) ?? item.profile_id);
+  return chip('agent', icons.agent, profileName(item.profile_id));
 }
 
 /**

@@ -137,7 +137,7 @@ export class NaviRunPanel extends NaviPanel {
 
   /** @param {ChildRow} row */
   #child(row) {
-    const name = profileName(row.profile_id) ?? (row.profile_id || t('subagent.name'));
+    const name = profileName(row.profile_id) || t('subagent.name');
     return html`<li class="row" data-testid="run-row" data-kind="child"
       data-name=${row.run_id}>${when(row)}<span class="row-icon">${icons.agent}</span>
       <div class="row-text"><p><button type="button" class="link-button" data-testid="run-child"
@@ -230,7 +230,7 @@ export class NaviRunPanel extends NaviPanel {
 
 /** @param {RunDetails} details */
 function facts({ run, spent }) {
-  const profile = profileName(run.profile_id) ?? run.profile_id;
+  const profile = profileName(run.profile_id);
   const ended = run.ended_at ?? null;
   /** @type {[string, unknown][]} */
   const lines = [

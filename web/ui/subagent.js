@@ -65,7 +65,7 @@ export class NaviSubagent extends NaviElement {
     const told = this._part?.told.get() ?? '';
     const child = this.#child;
     const profile_id = child?.profile_id || profileOf(call.args) || (typeof told === 'string' ? told : '');
-    const profile = profileName(profile_id) ?? (profile_id || t('subagent.name'));
+    const profile = profileName(profile_id) || t('subagent.name');
     const task = child?.task || textOf(call.args, 'task');
     const begin = nameOf(task);
     const name = [begin === '' ? profile : begin, ...(this.number === 0 ? [] : [this.number])].join(' ');

@@ -10,19 +10,18 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 
 use super::begin::{find_config, notices};
+use super::book::Book;
 use super::context::RunContext;
 use super::{ChildReport, Ends, FileChanges, RunActor, RunSetup, Work};
-use crate::domain::consent;
 use crate::domain::demands::Demands;
 use crate::domain::model_calls::ModelCall;
 use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{
-    CallBook, CallPlan, Cut, ModelReply, Record, RunEnd, RunLoop, RunSummary, Step,
+    CallBook as _, Cut, ModelReply, Record, RunEnd, RunLoop, RunSummary, Step,
 };
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::{CheckpointState, Refused, Reply};
 use crate::memory::Remembers;
-use crate::protocol::chat::ReplyForm;
 use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{CallId, MessageId, Origin, SessionId, UserId};
 use crate::protocol::message::ToolCall;
@@ -32,19 +31,13 @@ use crate::protocol::profile::Profile;
 use crate::protocol::tool::Effect;
 use crate::services::{Services, now};
 use crate::session::SessionActor;
-use crate::session::messages::{Ask, RunGone, Tell};
-use crate::session::replies;
+use crate::session::messages::RunGone;
 use crate::tools::lent::Borrowed;
 use crate::tools::registry::{PreparedCall, Registry};
-use crate::tools::schema::fits;
 use crate::traces::InRun;
 
 /// How long a run whose time is up may take to say how things stand.
 const CLOSING_TIME: Duration = Duration::from_secs(60);
-
-/// How much of what a run told may be on its way to the store before it waits. Where the disk is slow
-/// a commit takes several at once.
-const AHEAD: usize = 8;
 
 /// One run on its way.
 #[derive(Debug)]
@@ -94,13 +87,13 @@ pub(super) struct Driver {
     /// It goes on after a restart.
     resumed: bool,
     /// How the run ended.
-    over: Option<RunSummary>,
+    pub(super) over: Option<RunSummary>,
     /// The session's last event, as far as this run was told.
     pub(super) last_seq: u64,
     /// Records that go with the next commit.
-    held: Vec<Record>,
-    /// What was told and is on its way to the store, oldest first; up to [`AHEAD`].
-    told: VecDeque<oneshot::Receiver<Result<Reply, Refused>>>,
+    pub(super) held: Vec<Record>,
+    /// What was told and is on its way to the store, oldest first.
+    pub(super) told: VecDeque<oneshot::Receiver<Result<Reply, Refused>>>,
     /// Model calls that came to their end and go with the next commit.
     pub(super) called: Vec<ModelCall>,
     /// How much of a subagent's conversation was kept with its calls.
@@ -355,85 +348,6 @@ impl Driver {
         self.commit(records).await
     }
 
-    /// Has records committed, with those that were held.
-    pub(super) async fn commit(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
-        if let Some(record) = self.record(records) {
-            self.last_seq = self.ask(record).await?;
-            // Commits are made in their order.
-            self.told.clear();
-        }
-        Ok(())
-    }
-
-    /// The same where nothing that comes next needs them to be durable: what follows goes on
-    /// meanwhile, but never further ahead than [`AHEAD`].
-    pub(super) async fn tell(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
-        if let Some(record) = self.record(records) {
-            if self.told.len() >= AHEAD
-                && let Some(oldest) = self.told.pop_front()
-            {
-                replies::reply::<u64>(oldest).await?;
-            }
-            let (tx, rx) = oneshot::channel();
-            // Never more than [`AHEAD`] wait there.
-            self.session.do_send(Tell(record, Some(tx)));
-            self.told.push_back(rx);
-        }
-        Ok(())
-    }
-
-    /// Has records go with the next commit, which is to follow at once.
-    fn hold(&mut self, mut records: Vec<Record>) {
-        self.take_in(&mut records);
-        self.held.extend(records);
-    }
-
-    fn record(&mut self, mut records: Vec<Record>) -> Option<Command> {
-        if records.is_empty() && self.held.is_empty() {
-            return None;
-        }
-        self.take_in(&mut records);
-        let mut all = std::mem::take(&mut self.held);
-        all.extend(records);
-        Some(Command::Record {
-            run_id: self.origin.run_id,
-            records: all,
-        })
-    }
-
-    /// Takes the records' messages into the context. Model calls that ended go with them, and
-    /// ask for no commit of their own.
-    fn take_in(&mut self, records: &mut Vec<Record>) {
-        self.add_called(records);
-        for record in &*records {
-            match record {
-                Record::Message(message) => self.context.push(message.clone()),
-                Record::Ended(summary) => self.over = Some(summary.clone()),
-                Record::Tainted => self.outside = true,
-                Record::Event(_)
-                | Record::Ask(_)
-                | Record::Consented(_)
-                | Record::Waits(_)
-                | Record::Mark(_)
-                | Record::Called(_)
-                | Record::Plan(_)
-                | Record::ContextTokens(_)
-                | Record::Began { .. }
-                | Record::Window(_)
-                | Record::Context(_) => {}
-            }
-        }
-    }
-
-    /// Has the session do something, and waits for its reply.
-    async fn ask<T>(&self, command: Command) -> Result<T, RunGone>
-    where
-        T: TryFrom<Reply> + Send + 'static,
-    {
-        let asked = self.session.send(Ask::new(command)).await;
-        Ok(asked.map_err(|_| RunGone)??)
-    }
-
     /// This run, for those who do something for it.
     pub(super) fn in_run(&self) -> InRun {
         InRun {
@@ -508,57 +422,6 @@ impl Driver {
             return Ok(());
         }
         self.commit(records).await
-    }
-}
-
-/// Looks calls up in the registry and keeps those that may be run.
-struct Book<'a> {
-    registry: &'a Registry,
-    allowed: Vec<String>,
-    /// See [`RunSetup::ceiling`].
-    ceiling: Effect,
-    prepared: HashMap<CallId, PreparedCall>,
-}
-
-impl<'a> Book<'a> {
-    fn new(registry: &'a Registry, allowed: Vec<String>, ceiling: Effect) -> Self {
-        Self {
-            registry,
-            allowed,
-            ceiling,
-            prepared: HashMap::new(),
-        }
-    }
-}
-
-impl CallBook for Book<'_> {
-    fn is_known(&self, tool: &str) -> bool {
-        self.allowed.iter().any(|allowed| allowed == tool)
-    }
-
-    fn fits(&self, form: &ReplyForm, text: &str) -> Result<(), String> {
-        fits(form, text)
-    }
-
-    fn plan(&mut self, call: &ToolCall) -> CallPlan {
-        match self
-            .registry
-            .prepare(&call.name, &call.arguments, &self.allowed)
-        {
-            Ok(ready) => {
-                let beyond = consent::beyond_parent(&call.name, ready.effect, self.ceiling);
-                if let Some(reason) = beyond {
-                    return CallPlan::Refuse(reason);
-                }
-                let plan = CallPlan::Run {
-                    effect: ready.effect,
-                    side_by_side: ready.side_by_side,
-                };
-                self.prepared.insert(call.id.clone(), ready);
-                plan
-            }
-            Err(refusal) => CallPlan::Refuse(refusal.0),
-        }
     }
 }
 

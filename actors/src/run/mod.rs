@@ -8,6 +8,7 @@
 
 mod asking;
 mod begin;
+mod book;
 mod calls;
 mod consent;
 mod context;
@@ -22,6 +23,7 @@ mod parking;
 mod planning;
 mod proposals;
 mod subagents;
+mod telling;
 mod tool_calls;
 
 pub(crate) use self::begin::known_config;
