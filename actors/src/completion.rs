@@ -12,7 +12,7 @@ use crate::domain::model_calls::{ModelCall, Recipe};
 use crate::domain::model_choice::Choice;
 use crate::llm::LlmError;
 use crate::llm::guard::StreamLimits;
-use crate::llm_actor::{Priority, Ticket};
+use crate::llm_actor::{Acquire, Priority, Ticket};
 use crate::models::Models;
 use crate::protocol::chat::{ChatDelta, ChatMessage, ChatRequest, FinishReason, ReplyForm, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
@@ -98,12 +98,13 @@ pub async fn ask_as(
     question: Question,
     stop: CancellationToken,
 ) -> Result<Completion, NaviError> {
-    let acquire = models.acquire_as(
+    let asked = Acquire {
+        priority: question.priority,
+        person: question.person,
         ticket,
-        question.choice.kind,
-        question.priority,
-        question.person,
-    );
+        stop: stop.clone(),
+    };
+    let acquire = models.acquire(question.choice.kind, asked);
     let lease = tokio::select! {
         biased;
         () = stop.cancelled() => return Err(stopped()),
@@ -113,7 +114,7 @@ pub async fn ask_as(
     };
     let request = question.request();
     let window = request.context_window;
-    let mut stream = lease.call(request, limits, stop, question.run);
+    let mut stream = lease.call(request, limits, question.run);
     let mut text = String::new();
     loop {
         let delta = tokio::select! {

@@ -79,7 +79,7 @@ struct Holder {
     /// Cancelled to ask for the slot back.
     asked_back: CancellationToken,
     /// Takes the slot from one that was stopped and does not give it back.
-    reclaim: Option<SpawnHandle>,
+    reclaim: SpawnHandle,
 }
 
 /// See the module.
@@ -215,7 +215,7 @@ impl LlmActor {
         );
     }
 
-    fn grant(&mut self, ctx: &Context<Self>) {
+    fn grant(&mut self, ctx: &mut Context<Self>) {
         loop {
             self.forget_those_who_left();
             let now = self.started.elapsed();
@@ -229,13 +229,14 @@ impl LlmActor {
                 return;
             };
             let tried = self.slots.granted(next.ticket.0);
+            let reclaim = self.reclaim_from(&next, ctx);
             let holder = Holder {
                 ticket: next.ticket,
                 priority: next.priority,
                 person: next.person,
                 lane: next.priority.after(next.since.elapsed()),
                 asked_back: CancellationToken::new(),
-                reclaim: None,
+                reclaim,
             };
             let lease = Lease {
                 backend: Arc::clone(&self.backend),
@@ -244,6 +245,7 @@ impl LlmActor {
                 priority: holder.priority,
                 trial: next.trial,
                 tried,
+                stop: next.stop,
                 asked_back: holder.asked_back.clone(),
                 paces: Arc::clone(&self.paces),
                 pulse: self.slots.may_queue().then(|| self.pulse.clone()),
@@ -254,6 +256,20 @@ impl LlmActor {
             // One that gave up drops the lease, which comes back as a `Release`.
             let _ = next.granted.send(Ok(lease));
         }
+    }
+
+    /// Takes the slot of this one where it is stopped and keeps it: its thread may hang before it
+    /// has begun what it wanted the slot for.
+    fn reclaim_from(&self, holder: &Waiter, ctx: &mut Context<Self>) -> SpawnHandle {
+        let (ticket, trial, stop) = (holder.ticket, holder.trial, holder.stop.clone());
+        let overdue = async move {
+            stop.cancelled().await;
+            tokio::time::sleep(RECLAIM).await;
+        };
+        ctx.spawn(overdue.into_actor(self).map(move |(), actor, ctx| {
+            tracing::warn!("a call that was stopped does not end, its slot goes to others");
+            actor.release(ctx, ticket, trial);
+        }))
     }
 
     /// Asks background work for its slot where a person waits, the newest first: the least
@@ -301,9 +317,7 @@ impl LlmActor {
         let Some(at) = self.running.iter().position(|it| it.ticket == ticket) else {
             return;
         };
-        if let Some(reclaim) = self.running.remove(at).reclaim {
-            ctx.cancel_future(reclaim);
-        }
+        ctx.cancel_future(self.running.remove(at).reclaim);
         self.slots.ended(ticket.0, self.started.elapsed());
         if trial {
             // Where the call told how the backend is, this changes nothing.
@@ -364,6 +378,7 @@ impl Handler<Acquire> for LlmActor {
             person: asked.person,
             since: Instant::now(),
             trial,
+            stop: asked.stop,
             granted: tx,
         });
         self.grant(ctx);
@@ -404,27 +419,9 @@ impl Handler<Release> for LlmActor {
 impl Handler<CallBegan> for LlmActor {
     type Result = ();
 
-    fn handle(&mut self, began: CallBegan, ctx: &mut Self::Context) {
-        let (ticket, trial, stop) = (began.ticket, began.trial, began.stop);
+    fn handle(&mut self, began: CallBegan, _: &mut Self::Context) {
         if began.streamed {
-            self.slots.streams(ticket.0, self.started.elapsed());
-        }
-        if self.running.iter().any(|it| it.ticket == ticket) {
-            let overdue = async move {
-                stop.cancelled().await;
-                tokio::time::sleep(RECLAIM).await;
-            };
-            let reclaim = ctx.spawn(overdue.into_actor(self).map(move |(), actor, ctx| {
-                tracing::warn!("a call that was stopped does not end, its slot goes to others");
-                actor.release(ctx, ticket, trial);
-            }));
-            let mut running = self.running.iter_mut();
-            let before = running
-                .find(|it| it.ticket == ticket)
-                .and_then(|holder| holder.reclaim.replace(reclaim));
-            if let Some(before) = before {
-                ctx.cancel_future(before);
-            }
+            self.slots.streams(began.ticket.0, self.started.elapsed());
         }
         let paces = Arc::make_mut(&mut self.paces);
         if paces.len() >= PACES && !paces.contains_key(&began.model) {

@@ -13,9 +13,8 @@ use crate::domain::lanes::QueueView;
 use crate::domain::model_choice::{self, Choice, Wanted};
 use crate::domain::slots::Parallel;
 use crate::llm::Backend;
-use crate::llm_actor::{Acquire, GetQueue, Lease, LlmActor, Priority, ProbeNow, Retire, Ticket};
+use crate::llm_actor::{Acquire, GetQueue, Lease, LlmActor, ProbeNow, Retire, Ticket};
 use crate::protocol::error::{ErrorCode, NaviError};
-use crate::protocol::ids::UserId;
 use crate::protocol::status::{BackendKind, BackendState, BackendStatus, ModelInfo};
 use crate::supervision::{RestartPolicy, Slot, keep_alive};
 
@@ -233,27 +232,12 @@ impl Models {
         Ok(choice)
     }
 
-    /// Waits for a slot of a backend, for work that is nobody's.
+    /// Waits for a slot of a backend. By its ticket [`Models::queue`] finds who waits.
     ///
     /// # Errors
     /// `backend_busy` where too many wait, `backend_unavailable` where its guard went down, or
     /// the backend failed too often in a row to be asked now.
-    pub async fn acquire(&self, kind: BackendKind, priority: Priority) -> Result<Lease, NaviError> {
-        self.acquire_as(Ticket::new(), kind, priority, None).await
-    }
-
-    /// [`Models::acquire`] for somebody, with a ticket by which [`Models::queue`] finds it while it
-    /// waits.
-    ///
-    /// # Errors
-    /// As [`Models::acquire`].
-    pub async fn acquire_as(
-        &self,
-        ticket: Ticket,
-        kind: BackendKind,
-        priority: Priority,
-        person: Option<UserId>,
-    ) -> Result<Lease, NaviError> {
+    pub async fn acquire(&self, kind: BackendKind, asked: Acquire) -> Result<Lease, NaviError> {
         let unavailable = || {
             NaviError::new(
                 ErrorCode::BackendUnavailable,
@@ -261,11 +245,7 @@ impl Models {
             )
         };
         let backend = self.backend(kind).ok_or_else(unavailable)?;
-        let lease = backend.guard.addr().send(Acquire {
-            priority,
-            person,
-            ticket,
-        });
+        let lease = backend.guard.addr().send(asked);
         let mut lease = lease.await.map_err(|_| unavailable())??;
         lease.retired = backend.retired;
         Ok(lease)

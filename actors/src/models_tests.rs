@@ -8,6 +8,7 @@ use tokio::time::advance;
 
 use super::*;
 use crate::llm::{ChatStream, LlmError, Probe};
+use crate::llm_actor::Priority;
 use crate::protocol::chat::ChatRequest;
 
 /// A server without any model, which counts how often it is asked for them.
@@ -87,7 +88,7 @@ fn a_server_that_was_replaced_teaches_no_window_of_the_new_one() {
         let closed = CancellationToken::new();
         let models = Models::start(vec![Arc::new(Counting::default())], Parallel::Auto, &closed);
         let kind = BackendKind::Ollama;
-        let take = || models.acquire(kind, Priority::Interactive);
+        let take = || models.acquire(kind, Acquire::new(Priority::Interactive));
         let window = || models.windows.lock().get(&(kind, "m".to_owned())).copied();
         let old = take().await.unwrap();
         models.learn_window(kind, &old.retired, "m", 512);

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::model_choice::{Choice, Wanted, active};
 use crate::domain::replay::Said;
 use crate::llm::guard::StreamLimits;
-use crate::llm_actor::Priority;
+use crate::llm_actor::{Acquire, Priority};
 use crate::models::Models;
 use crate::protocol::chat::{ChatDelta, ChatRequest};
 use crate::protocol::error::{ErrorCode, NaviError};
@@ -66,13 +66,17 @@ pub async fn ask(
 ) -> Result<Option<Answered>, NaviError> {
     let began = Instant::now();
     // Behind whoever waits for an answer of this process; beside the service's own queue.
-    let acquire = models.acquire(choice.kind, Priority::Background);
+    let asked = Acquire {
+        stop: stop.clone(),
+        ..Acquire::new(Priority::Background)
+    };
+    let acquire = models.acquire(choice.kind, asked);
     let lease = tokio::select! {
         biased;
         () = stop.cancelled() => return Ok(None),
         lease = acquire => lease?,
     };
-    let mut stream = lease.call(request, limits, stop.clone(), None);
+    let mut stream = lease.call(request, limits, None);
     let mut said = Said::default();
     let mut first = None;
     let millis = || u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -30,6 +30,8 @@ pub struct Lease {
     pub(super) trial: bool,
     /// It goes beside more than the backend is known to answer at once.
     pub(super) tried: bool,
+    /// See [`Acquire::stop`](super::Acquire::stop).
+    pub(super) stop: CancellationToken,
     pub(super) asked_back: CancellationToken,
     pub(super) paces: Arc<HashMap<String, ModelPace>>,
     /// Where the backend may keep the call waiting while it answers others.
@@ -52,7 +54,7 @@ impl Lease {
         self.asked_back.cancelled()
     }
 
-    /// Calls the model, under limits and a stop token as [`guarded`] does it. The wait for the
+    /// Calls the model, under limits and the slot's stop token as [`guarded`] does it. The wait for the
     /// first chunk is `base`'s, or longer for a long prompt by the pace that the model has
     /// shown; where the backend may answer others first, it begins anew with each thing that
     /// they are told. What comes of the call tells the backend's guard its pace and its health.
@@ -61,7 +63,6 @@ impl Lease {
         &self,
         request: impl Into<Arc<ChatRequest>>,
         base: StreamLimits,
-        stop: CancellationToken,
         run: Option<InRun>,
     ) -> impl Stream<Item = Result<ChatDelta, LlmError>> + Send + Unpin {
         let request = request.into();
@@ -89,10 +90,8 @@ impl Lease {
             prompt,
             streamed: request.streamed,
             ticket: self.ticket,
-            trial: self.trial,
-            stop: stop.clone(),
         });
-        guarded(self.backend.chat(request), limits, stop)
+        guarded(self.backend.chat(request), limits, self.stop.clone())
             .beside(self.pulse.clone())
             .inspect(move |item| meter.see(item))
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::lease::Lease;
 use super::messages::Ticket;
@@ -30,6 +31,8 @@ pub(super) struct Waiter {
     pub(super) since: Instant,
     /// It sees how the backend is after it failed in a row.
     pub(super) trial: bool,
+    /// See [`Acquire::stop`](super::Acquire::stop).
+    pub(super) stop: CancellationToken,
     pub(super) granted: oneshot::Sender<Result<Lease, NaviError>>,
 }
 
@@ -80,11 +83,12 @@ impl Line {
         }
     }
 
-    /// Whether one of them was to see how the backend is.
+    /// Who is stopped has left, though their thread may hang. Whether one of them was to see how
+    /// the backend is.
     pub(super) fn forget_those_who_left(&mut self) -> bool {
         let mut trial = false;
         self.waiting.retain(|waiter| {
-            let left = waiter.granted.is_closed();
+            let left = waiter.granted.is_closed() || waiter.stop.is_cancelled();
             trial |= left && waiter.trial;
             !left
         });

@@ -40,6 +40,22 @@ pub struct Acquire {
     /// Whose work it is; none where it is nobody's.
     pub person: Option<UserId>,
     pub ticket: Ticket,
+    /// Ends what is done with the slot. From then on it should come back; where it does not, as
+    /// from a thread that hangs, it is taken.
+    pub stop: CancellationToken,
+}
+
+impl Acquire {
+    /// For work that is nobody's, and that nobody stops.
+    #[must_use]
+    pub fn new(priority: Priority) -> Self {
+        Self {
+            priority,
+            person: None,
+            ticket: Ticket::new(),
+            stop: CancellationToken::new(),
+        }
+    }
 }
 
 /// Asks how the queue looks from the place of one that waits. None where it does not wait.
@@ -72,10 +88,7 @@ pub(super) struct CallBegan {
     pub(super) model: String,
     pub(super) prompt: Prompt,
     pub(super) ticket: Ticket,
-    pub(super) trial: bool,
     pub(super) streamed: bool,
-    /// Once this is cancelled the slot should come back.
-    pub(super) stop: CancellationToken,
 }
 
 /// The first chunk of a stream came.

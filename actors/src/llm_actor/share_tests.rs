@@ -12,7 +12,14 @@ async fn line_up_for(
     let (done, until) = tokio::sync::oneshot::channel();
     let (ticket, models, told) = (Ticket::new(), house.models.clone(), Arc::clone(order));
     actix::spawn(async move {
-        let asked = models.acquire_as(ticket, KIND, Priority::Interactive, Some(person));
+        let asked = models.acquire(
+            KIND,
+            Acquire {
+                ticket,
+                person: Some(person),
+                ..Acquire::new(Priority::Interactive)
+            },
+        );
         let lease = asked.await;
         told.lock().unwrap().push(person);
         let _ = until.await;
@@ -61,10 +68,13 @@ fn a_slot_is_left_to_others_where_others_ask() {
         let house = House::new(3);
         let (anna, borys) = (UserId::new(), UserId::new());
         let take = |person| {
-            let asked =
-                house
-                    .models
-                    .acquire_as(Ticket::new(), KIND, Priority::Interactive, Some(person));
+            let asked = house.models.acquire(
+                KIND,
+                Acquire {
+                    person: Some(person),
+                    ..Acquire::new(Priority::Interactive)
+                },
+            );
             tokio::time::timeout(Duration::from_secs(1), asked)
         };
         // Alone she has all of them.

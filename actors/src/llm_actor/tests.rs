@@ -5,6 +5,7 @@
     reason = "a test says so by failing"
 )]
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -148,7 +149,10 @@ impl House {
     }
 
     async fn take(&self, priority: Priority) -> Lease {
-        self.models.acquire(KIND, priority).await.unwrap()
+        self.models
+            .acquire(KIND, Acquire::new(priority))
+            .await
+            .unwrap()
     }
 
     /// Stands in line, and tells `order` when its turn came; gives the slot back at once.
@@ -156,7 +160,15 @@ impl House {
         let ticket = Ticket::new();
         let (models, told) = (self.models.clone(), Arc::clone(order));
         actix::spawn(async move {
-            let lease = models.acquire_as(ticket, KIND, priority, None).await;
+            let lease = models
+                .acquire(
+                    KIND,
+                    Acquire {
+                        ticket,
+                        ..Acquire::new(priority)
+                    },
+                )
+                .await;
             told.lock().unwrap().push(name);
             drop(lease);
         });
@@ -237,7 +249,7 @@ fn unreachable_error() -> LlmError {
 /// Calls once and gives back the last thing that came.
 async fn call(house: &House, request: ChatRequest) -> Result<ChatDelta, LlmError> {
     let lease = house.take(Priority::Interactive).await;
-    let stream = lease.call(request, LIMITS, CancellationToken::new(), None);
+    let stream = lease.call(request, LIMITS, None);
     let all: Vec<_> = stream.collect().await;
     all.last().cloned().expect("an end")
 }
@@ -340,7 +352,11 @@ fn work_that_waited_its_time_is_not_asked_back() {
         let house = House::new(1);
         let held = house.take(Priority::Interactive).await;
         let models = house.models.clone();
-        let waiting = actix::spawn(async move { models.acquire(KIND, Priority::Background).await });
+        let waiting = actix::spawn(async move {
+            models
+                .acquire(KIND, Acquire::new(Priority::Background))
+                .await
+        });
         tokio::time::sleep(Duration::from_secs(241)).await;
         drop(held);
         let lease = waiting.await.unwrap().unwrap();
@@ -356,6 +372,42 @@ fn work_that_waited_its_time_is_not_asked_back() {
 }
 
 #[test]
+fn whoever_is_stopped_and_keeps_a_slot_loses_it_though_they_never_called() {
+    on_paused_arbiter(async {
+        let house = House::new(1);
+        let stop = CancellationToken::new();
+        let asked = || Acquire {
+            stop: stop.clone(),
+            ..Acquire::new(Priority::Interactive)
+        };
+        // As from a thread that hangs: one has the slot, another waits for it.
+        let has = house.models.acquire(KIND, asked()).await.unwrap();
+        let models = house.models.clone();
+        let next = Order::default();
+        let hung = asked();
+        let ticket = hung.ticket;
+        let given = actix::spawn(async move { models.acquire(KIND, hung).await });
+        while house.models.queue(KIND, ticket).await.is_none() {
+            yield_now().await;
+        }
+        house.line_up(Priority::Interactive, "next", &next).await;
+        let begun = Instant::now();
+        stop.cancel();
+        while next.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(begun.elapsed().as_secs(), RECLAIM.as_secs());
+        assert!(given.await.unwrap().is_err());
+        drop(has);
+        // What comes back late takes nothing from whoever has the slot by now.
+        let _now = house.take(Priority::Interactive).await;
+        let limit = Duration::from_secs(60);
+        let more = tokio::time::timeout(limit, house.take(Priority::Interactive)).await;
+        assert!(more.is_err());
+    });
+}
+
+#[test]
 fn a_backend_that_keeps_failing_is_left_alone_and_tried_again() {
     on_paused_arbiter(async {
         let house = House::new(1);
@@ -365,7 +417,10 @@ fn a_backend_that_keeps_failing_is_left_alone_and_tried_again() {
         for _ in 0..5 {
             assert!(call(&house, request(1, true)).await.is_err());
         }
-        let refused = house.models.acquire(KIND, Priority::Interactive).await;
+        let refused = house
+            .models
+            .acquire(KIND, Acquire::new(Priority::Interactive))
+            .await;
         let error = refused.unwrap_err();
         assert_eq!(error.code, ErrorCode::BackendUnavailable);
         assert!(
@@ -377,12 +432,18 @@ fn a_backend_that_keeps_failing_is_left_alone_and_tried_again() {
         tokio::time::sleep(Duration::from_secs(2)).await;
         // One may try; the others are told while it does.
         let trial = house.take(Priority::Background).await;
-        let refused = house.models.acquire(KIND, Priority::Interactive).await;
+        let refused = house
+            .models
+            .acquire(KIND, Acquire::new(Priority::Interactive))
+            .await;
         assert!(refused.unwrap_err().message.contains("right now"));
-        let stream = trial.call(request(1, true), LIMITS, CancellationToken::new(), None);
+        let stream = trial.call(request(1, true), LIMITS, None);
         stream.collect::<Vec<_>>().await;
         drop(trial);
-        let refused = house.models.acquire(KIND, Priority::Interactive).await;
+        let refused = house
+            .models
+            .acquire(KIND, Acquire::new(Priority::Interactive))
+            .await;
         assert!(refused.unwrap_err().message.contains("in 4 s"));
         tokio::time::sleep(Duration::from_secs(4)).await;
         // One that shows nothing makes room for another.
@@ -392,7 +453,7 @@ fn a_backend_that_keeps_failing_is_left_alone_and_tried_again() {
         assert!(
             house
                 .models
-                .acquire(KIND, Priority::Interactive)
+                .acquire(KIND, Acquire::new(Priority::Interactive))
                 .await
                 .is_ok()
         );
@@ -411,8 +472,11 @@ fn those_who_wait_are_told_when_the_backend_is_left_alone() {
         }
         let lease = house.take(Priority::Interactive).await;
         let models = house.models.clone();
-        let waiting = actix::spawn(async move { models.acquire(KIND, Priority::Planning).await });
-        let stream = lease.call(request(1, true), LIMITS, CancellationToken::new(), None);
+        let waiting =
+            actix::spawn(
+                async move { models.acquire(KIND, Acquire::new(Priority::Planning)).await },
+            );
+        let stream = lease.call(request(1, true), LIMITS, None);
         stream.collect::<Vec<_>>().await;
         let error = waiting.await.unwrap().unwrap_err();
         assert_eq!(error.code, ErrorCode::BackendUnavailable);
@@ -439,7 +503,7 @@ fn a_probe_that_finds_the_backend_back_ends_the_pause() {
         assert!(
             house
                 .models
-                .acquire(KIND, Priority::Interactive)
+                .acquire(KIND, Acquire::new(Priority::Interactive))
                 .await
                 .is_err()
         );
@@ -448,7 +512,7 @@ fn a_probe_that_finds_the_backend_back_ends_the_pause() {
         assert!(
             house
                 .models
-                .acquire(KIND, Priority::Interactive)
+                .acquire(KIND, Acquire::new(Priority::Interactive))
                 .await
                 .is_ok()
         );
@@ -497,7 +561,7 @@ fn a_backend_that_says_nothing_of_itself_is_tried_and_believed() {
         let stream = async || {
             let lease = house.take(Priority::Interactive).await;
             let tried = lease.is_tried();
-            let stream = lease.call(request(1, true), LIMITS, CancellationToken::new(), None);
+            let stream = lease.call(request(1, true), LIMITS, None);
             stream.collect::<Vec<_>>().await;
             tried
         };
@@ -527,13 +591,18 @@ fn a_call_that_a_backend_keeps_waiting_is_not_given_up_while_others_are_told_som
         let first = house.take(Priority::Interactive).await;
         let second = actix::spawn({
             let models = house.models.clone();
-            async move { models.acquire(KIND, Priority::Interactive).await.unwrap() }
+            async move {
+                models
+                    .acquire(KIND, Acquire::new(Priority::Interactive))
+                    .await
+                    .unwrap()
+            }
         });
-        let others = first.call(request(1, true), LIMITS, CancellationToken::new(), None);
+        let others = first.call(request(1, true), LIMITS, None);
         let waits = async {
             let lease = second.await.unwrap();
             assert!(lease.is_tried());
-            let stream = lease.call(request(1, true), LIMITS, CancellationToken::new(), None);
+            let stream = lease.call(request(1, true), LIMITS, None);
             stream.collect::<Vec<_>>().await
         };
         let (_, waited) = tokio::join!(others.collect::<Vec<_>>(), waits);

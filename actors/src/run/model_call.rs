@@ -19,7 +19,7 @@ use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{ModelReply, Record, ToolUse};
 use crate::domain::{context, leaked_calls};
 use crate::llm::LlmError;
-use crate::llm_actor::{Lease, Priority, Ticket};
+use crate::llm_actor::{Acquire, Lease, Priority, Ticket};
 use crate::metrics;
 use crate::protocol::chat::{ChatDelta, ChatRequest, FinishReason, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
@@ -267,7 +267,13 @@ impl Driver {
             Priority::Interactive
         };
         let ticket = Ticket::new();
-        let acquire = models.acquire_as(ticket, config.choice.kind, priority, Some(self.user_id));
+        let asked = Acquire {
+            priority,
+            person: Some(self.user_id),
+            ticket,
+            stop: self.ends.stop.clone(),
+        };
+        let acquire = models.acquire(config.choice.kind, asked);
         tokio::pin!(acquire);
         let mut quiet = Some(Box::pin(tokio::time::sleep(QUIET)));
         loop {
@@ -313,7 +319,6 @@ impl Driver {
             Some(Err(error)) => return Ok(Attempt::Failed(error)),
             Some(Ok(lease)) => lease,
         };
-        let stop = self.ends.stop.clone();
         let interrupt = self.ends.interrupt.clone();
         // Kept from one token to the next.
         let mut interrupted = pin!(interrupt.cancelled());
@@ -321,7 +326,7 @@ impl Driver {
         let mut alarm = pin!(sleep_until(self.deadline));
         metrics::record(|on| on.runs.request_leaves(self.origin.run_id));
         let run = Some(self.in_run());
-        let called = lease.call(Arc::clone(request), self.services.limits, stop, run);
+        let called = lease.call(Arc::clone(request), self.services.limits, run);
         let mut stream = Joined::new(called);
         let mut pace = Pace::new(self.origin, reply.message_id);
         let mut quiet = Some(Instant::now() + QUIET);
