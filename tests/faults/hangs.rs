@@ -128,6 +128,30 @@ async fn a_session_that_hangs_is_read_again_and_the_others_go_on() {
 }
 
 #[tokio::test]
+async fn the_slot_of_a_run_whose_thread_hangs_before_it_calls_goes_to_others() {
+    let model = FakeModel::start();
+    let house = House::new(&[
+        ("OLLAMA_HOST", &model.url()),
+        ("NAVI_WATCHDOG_SECONDS", PATIENCE),
+        ("LLM_PARALLEL", "1"),
+    ]);
+    let fault = format!("run::slot=1*{FOR_GOOD}");
+    let server = house.start_with(&[("FAILPOINTS", &fault)]);
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    say(&mut tab, "hang").await;
+    warned(&server, "hung once").await;
+
+    let other = server.new_session().await;
+    let path = format!("/sessions/{other}/messages");
+    let answer = server.post(&path, json!({"content": "hi"})).await;
+    assert_eq!(answer["content"], "You said: hi");
+    let frames = tab.until("resync").await;
+    assert_eq!(frames.last().unwrap()["session"]["state"], "interrupted");
+    model.assert_clean();
+}
+
+#[tokio::test]
 async fn a_run_that_hangs_is_interrupted_and_writes_nothing_when_it_wakes() {
     let model = FakeModel::start();
     let write = json!({"action": "write", "path": "a.txt", "content": "x"});

@@ -319,6 +319,7 @@ impl Driver {
             Some(Err(error)) => return Ok(Attempt::Failed(error)),
             Some(Ok(lease)) => lease,
         };
+        fail::fail_point!("run::slot");
         let interrupt = self.ends.interrupt.clone();
         // Kept from one token to the next.
         let mut interrupted = pin!(interrupt.cancelled());
