@@ -200,16 +200,15 @@ async fn a_database_whose_file_is_gone_takes_nothing_until_it_is_back() {
         house.data_dir().join("aside.db"),
     );
     fs::rename(&file, &aside).unwrap();
-    for another in [false, true] {
-        if another {
-            fs::write(&file, "another file").unwrap();
-        }
-        let mut tab = server.socket(&format!("/ws/sessions/{session}")).await;
-        tab.send(&message("gone")).await;
-        let refused = tab.next_of("error").await;
-        assert_eq!(refused["code"], "store_unavailable");
-        assert_eq!(refused["client_id"], "gone");
-    }
+    let path = format!("/ws/sessions/{session}");
+    let mut tab = server.socket(&path).await;
+    tab.send(&message("gone")).await;
+    let refused = tab.next_of("error").await;
+    assert_eq!(refused["code"], "store_unavailable");
+    assert_eq!(refused["client_id"], "gone");
+    // The session went down over it, and cannot be taken up again either.
+    fs::write(&file, "another file").unwrap();
+    assert_eq!(server.socket(&path).await.closed().await, 1013);
     assert!(
         server.said().contains("was removed or replaced"),
         "{}",

@@ -2,8 +2,8 @@
 
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ActiveModelTrait, ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend,
-    DbErr, EntityTrait, QueryFilter, QueryTrait, Statement, Values,
+    ActiveModelTrait, ActiveValue, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait,
+    QueryFilter,
 };
 
 use super::entities::{
@@ -11,17 +11,13 @@ use super::entities::{
     queued_message, run,
 };
 use super::error::{Failure, classify};
+use super::held_text::HeldTexts;
 use super::streamed;
+use super::trip::Trip;
 use super::values::DbText;
 use crate::domain::session::change::Closed;
 use crate::protocol::ids::{ApprovalId, MessageId, RunId, SessionId};
 use crate::protocol::people::PersonRef;
-
-/// Keeps a statement's parameters well under what either database takes (32,766 and 65,535).
-const ROWS_PER_INSERT: usize = 200;
-
-/// The longest text of statements that go together: a few rows of every table.
-const JOINED_BYTES: usize = 8 * 1024;
 
 /// Why rows could not be written.
 #[derive(Debug)]
@@ -128,6 +124,7 @@ impl Rows {
             OnConflict::columns([prompt_part::Column::SessionId, prompt_part::Column::Sha256])
                 .do_nothing()
                 .to_owned();
+        let held = HeldTexts::of_rows(&self.messages, &self.closed);
         let mut trip = Trip::on(transaction);
         trip.insert(self.events, None);
         trip.insert(self.chunks, Some(&goes_on()));
@@ -137,10 +134,7 @@ impl Rows {
         trip.insert(self.consented, None);
         trip.insert(self.prompt_parts, Some(&same_part));
         trip.insert(self.model_calls, None);
-        trip.go().await?;
-
-        let settled = streamed::settle(transaction, &self.closed).await?;
-        insert(transaction, settled, None).await?;
+        streamed::settle(trip, &self.closed, held).await?;
         for (session_id, change) in self.branches {
             write_branch_change(transaction, session_id, change).await?;
         }
@@ -205,66 +199,6 @@ fn goes_on() -> OnConflict {
     .update_column(chunk::Column::Pieces)
     .action_and_where(Expr::cust(is_next))
     .to_owned()
-}
-
-/// Statements of which nothing has to be known before the next one.
-///
-/// SQLite's connection is a thread, and each trip to it wakes that and the caller: it takes all
-/// of them at once, unless they are long: sqlx keeps what it has prepared, and of many rows that
-/// is much, for a trip that is short beside them. PostgreSQL takes one with parameters at a time.
-struct Trip<'a> {
-    transaction: &'a DatabaseTransaction,
-    statements: Vec<Statement>,
-}
-
-impl<'a> Trip<'a> {
-    fn on(transaction: &'a DatabaseTransaction) -> Self {
-        Self {
-            transaction,
-            statements: Vec::new(),
-        }
-    }
-
-    fn insert<A>(&mut self, rows: Vec<A>, on_conflict: Option<&OnConflict>)
-    where
-        A: ActiveModelTrait,
-    {
-        let mut rows = rows.into_iter().peekable();
-        while rows.peek().is_some() {
-            let some = rows.by_ref().take(ROWS_PER_INSERT);
-            let mut insert = <A::Entity as EntityTrait>::insert_many(some);
-            if let Some(on_conflict) = on_conflict {
-                insert = insert.on_conflict(on_conflict.clone());
-            }
-            let backend = self.transaction.get_database_backend();
-            self.statements.push(insert.build(backend));
-        }
-    }
-
-    async fn go(self) -> Result<(), DbErr> {
-        let bytes: usize = self.statements.iter().map(|it| it.sql.len()).sum();
-        let statements = match self.transaction.get_database_backend() {
-            DbBackend::Sqlite if bytes <= JOINED_BYTES => {
-                joined(self.statements).into_iter().collect()
-            }
-            _ => self.statements,
-        };
-        for statement in statements {
-            self.transaction.execute_raw(statement).await?;
-        }
-        Ok(())
-    }
-}
-
-/// All of these as one, each with the parameters that follow those of the one before it.
-fn joined(statements: Vec<Statement>) -> Option<Statement> {
-    statements.into_iter().reduce(|mut all, next| {
-        all.sql.push_str("; ");
-        all.sql.push_str(&next.sql);
-        let values = all.values.get_or_insert_with(|| Values(Vec::new()));
-        values.0.extend(next.values.into_iter().flatten());
-        all
-    })
 }
 
 async fn write_branch_change(

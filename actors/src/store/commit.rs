@@ -1,16 +1,17 @@
 //! Group commit: several sessions' steps in one transaction, each with its own fate.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
 use sea_orm::sea_query::{Condition, Expr, ExprTrait, LockType, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, DerivePartialModel, EntityTrait,
     QueryFilter, QuerySelect, TransactionTrait,
 };
-use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use super::batch::{FirstPlace, Rows, WriteError};
@@ -37,17 +38,18 @@ impl Store {
     /// A commit whose events are in the log already, byte for byte, is `Ok` and changes
     /// nothing: a caller that lost the acknowledgement may send it again.
     ///
-    /// Dropping the returned future leaves it open whether the group was written.
+    /// Rows and their SQL are made where the returned future is polled. Dropping it leaves it open
+    /// whether the group was written.
     pub async fn commit_group(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>> {
         if commits.is_empty() {
             return Vec::new();
         }
-        let (store, count) = (self.clone(), commits.len());
-        let writing = tokio::spawn(async move { store.write_commits(commits).await });
-        // Making the rows and their SQL is work, and not the caller's thread's.
-        AbortOnDropHandle::new(writing)
-            .await
-            .unwrap_or_else(|error| vec![Err(StoreError::Unsettled(error.to_string())); count])
+        let count = commits.len();
+        let writing = AssertUnwindSafe(self.write_commits(commits)).catch_unwind();
+        writing.await.unwrap_or_else(|_| {
+            let panicked = StoreError::Unsettled("writing it panicked".to_owned());
+            vec![Err(panicked); count]
+        })
     }
 
     async fn write_commits(&self, commits: Vec<Commit>) -> Fates {
@@ -61,10 +63,7 @@ impl Store {
             .retry(policy)
             .when(|error| classify(error) == Failure::Contention)
             .await;
-        written.unwrap_or_else(|error| {
-            let error = StoreError::Unavailable(error.to_string());
-            vec![Err(error); prepared.len()]
-        })
+        written.unwrap_or_else(|error| vec![Err(StoreError::unavailable(&error)); prepared.len()])
     }
 
     async fn write_group(&self, commits: &[Result<Prepared, StoreError>]) -> Result<Fates, DbErr> {

@@ -3,12 +3,11 @@
 //! SQLite keeps on writing to a file that was removed or replaced under it, and tells nobody:
 //! all that is acknowledged from then on goes with the process.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use sea_orm::DbErr;
-
-/// The file that was opened. Looked for in each write transaction.
+/// The file that was opened. Looked for before each commit, by SQLite's own thread.
 #[derive(Debug)]
 pub(super) struct DatabaseFile {
     path: PathBuf,
@@ -16,13 +15,13 @@ pub(super) struct DatabaseFile {
 }
 
 impl DatabaseFile {
-    /// The file of a database that was just opened.
+    /// The file that is there now. Waits for the disk.
     ///
     /// # Errors
     /// Those of the file system.
-    pub(super) async fn find(path: &Path) -> io::Result<Self> {
+    pub(super) fn find(path: &Path) -> io::Result<Self> {
         Ok(Self {
-            identity: identity(path).await?,
+            identity: identity(path)?,
             path: path.to_owned(),
         })
     }
@@ -39,19 +38,9 @@ impl DatabaseFile {
         bytes
     }
 
-    /// # Errors
-    /// Where another file is in its place, or none.
-    pub(super) async fn check(&self) -> Result<(), DbErr> {
-        if identity(&self.path)
-            .await
-            .is_ok_and(|now| now == self.identity)
-        {
-            return Ok(());
-        }
-        Err(DbErr::Custom(format!(
-            "{} was removed or replaced while navi runs; put it back, or start navi again",
-            self.path.display()
-        )))
+    /// Whether it is in its place. Waits for the disk.
+    pub(super) fn is_there(&self) -> bool {
+        identity(&self.path).is_ok_and(|now| now == self.identity)
     }
 }
 
@@ -61,13 +50,13 @@ type Identity = (u64, u64);
 type Identity = ();
 
 #[cfg(unix)]
-async fn identity(path: &Path) -> io::Result<Identity> {
+fn identity(path: &Path) -> io::Result<Identity> {
     use std::os::unix::fs::MetadataExt as _;
-    let is = tokio::fs::metadata(path).await?;
+    let is = fs::metadata(path)?;
     Ok((is.dev(), is.ino()))
 }
 
 #[cfg(not(unix))]
-async fn identity(path: &Path) -> io::Result<Identity> {
-    tokio::fs::metadata(path).await.map(drop)
+fn identity(path: &Path) -> io::Result<Identity> {
+    fs::metadata(path).map(drop)
 }

@@ -68,6 +68,8 @@ pub(super) enum Failure {
     NotADatabase,
     /// The file or its directory cannot be written.
     NotWritable,
+    /// The database file is not where it was opened.
+    Moved,
     /// Anything else: the disk is full, the server went away, …
     Unavailable,
 }
@@ -83,6 +85,8 @@ mod sqlite {
     pub(super) const CANTOPEN: i32 = 14;
     pub(super) const CONSTRAINT: i32 = 19;
     pub(super) const NOTADB: i32 = 26;
+    /// The hook that is asked before each commit refuses it: an extended code.
+    pub(super) const COMMITHOOK: i32 = 531;
 }
 
 /// Tells what kind of failure this is.
@@ -108,7 +112,11 @@ pub(super) fn classify(error: &DbErr) -> Failure {
             _ => Failure::Unavailable,
         };
     }
-    match code.parse::<i32>().unwrap_or_default() & 0xff {
+    let code = code.parse::<i32>().unwrap_or_default();
+    if code == sqlite::COMMITHOOK {
+        return Failure::Moved;
+    }
+    match code & 0xff {
         sqlite::BUSY | sqlite::LOCKED => Failure::Contention,
         sqlite::CONSTRAINT => Failure::Refused,
         sqlite::NOTADB | sqlite::CORRUPT => Failure::NotADatabase,
@@ -124,7 +132,20 @@ impl From<DbErr> for StoreError {
             | (DbErr::Type(_) | DbErr::Json(_) | DbErr::TryIntoErr { .. }, _) => {
                 Self::Corrupt(error.to_string())
             }
-            _ => Self::Unavailable(error.to_string()),
+            _ => Self::unavailable(&error),
         }
+    }
+}
+
+impl StoreError {
+    pub(super) fn unavailable(error: &DbErr) -> Self {
+        Self::Unavailable(match classify(error) {
+            // SQLite calls it a constraint.
+            Failure::Moved => {
+                "its file was removed or replaced while navi runs; put it back, or start navi again"
+                    .to_owned()
+            }
+            _ => error.to_string(),
+        })
     }
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::StoreError;
 use super::entities::{chunk, event, message};
 use super::values::{DbText, corrupt, from_db, named};
+use crate::domain::session::change::Closed;
 use crate::protocol::event::{PartKind, behind_utf16};
 
 /// A reference takes about this much room itself.
@@ -83,6 +84,37 @@ fn quoted(text: &str) -> String {
 pub(super) struct HeldTexts(HashMap<Uuid, (Option<DbText>, Option<DbText>)>);
 
 impl HeldTexts {
+    /// What those of these messages say of which a part is closed.
+    pub(super) fn of_rows(messages: &[message::ActiveModel], closed: &[Closed]) -> Self {
+        if closed.is_empty() {
+            return Self::default();
+        }
+        let said = messages.iter().filter_map(|message| {
+            let texts = (&message.id, &message.content, &message.thinking);
+            let (ActiveValue::Set(id), ActiveValue::Set(content), ActiveValue::Set(thinking)) =
+                texts
+            else {
+                return None;
+            };
+            let is_closed = closed
+                .iter()
+                .any(|it| matches!(it, Closed::Message(_, held) if held.0 == *id));
+            is_closed.then(|| (*id, (content.clone(), thinking.clone())))
+        });
+        Self(said.collect())
+    }
+
+    /// Reads what the others of these messages say.
+    pub(super) async fn read_others(
+        &mut self,
+        db: &impl ConnectionTrait,
+        mut ids: Vec<Uuid>,
+    ) -> Result<(), sea_orm::DbErr> {
+        ids.retain(|id| !self.0.contains_key(id));
+        self.0.extend(Self::read(db, ids).await?.0);
+        Ok(())
+    }
+
     pub(super) async fn read(
         db: &impl ConnectionTrait,
         mut ids: Vec<Uuid>,

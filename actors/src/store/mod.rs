@@ -43,6 +43,7 @@ mod sessions;
 mod shares;
 mod streamed;
 mod tool_pins;
+mod trip;
 mod types;
 mod upkeep;
 mod usage;
@@ -158,14 +159,7 @@ impl Store {
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
             ..TransactionOptions::default()
         };
-        let there = async {
-            match &self.file {
-                Some(file) => file.check().await,
-                None => Ok(()),
-            }
-        };
-        let (transaction, there) = tokio::join!(begin(&self.write, options), there);
-        there.and(transaction)
+        begin(&self.write, options).await
     }
 
     /// A transaction whose reads all see the same moment. SQLite's always do, and it warns
@@ -181,13 +175,17 @@ impl Store {
     }
 }
 
-/// Begins a transaction, and does not leave that half done where nobody waits for it any more:
-/// sqlx takes a `BEGIN` that is on its way for none, and gives the connection with an open
-/// transaction to the next who asks for one. The pool's limits on time end it.
+/// Begins a transaction, and does not leave that half done where nobody waits for it any more.
+/// SQLite's driver takes such a one back. PostgreSQL's takes a `BEGIN` that is on its way for none,
+/// and gives the connection with an open transaction to the next who asks for one: the pool's limits
+/// on time end that.
 async fn begin(
     connection: &DatabaseConnection,
     options: TransactionOptions,
 ) -> Result<DatabaseTransaction, DbErr> {
+    if connection.get_database_backend() == DbBackend::Sqlite {
+        return connection.begin_with_options(options).await;
+    }
     let connection = connection.clone();
     let begun = tokio::spawn(async move { connection.begin_with_options(options).await });
     begun

@@ -71,17 +71,10 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; nothing was changed then.
     pub async fn open(config: &StoreConfig) -> Result<Self, OpenError> {
-        let (mut store, place) = connect(config).await?;
+        let (store, place) = connect(config).await?;
         prepare(&store, &place).await.inspect_err(|error| {
             tracing::debug!(%error, "the database could not be prepared");
         })?;
-        if let DatabaseName::File(path) = &place {
-            let found = DatabaseFile::find(path).await;
-            store.file = Some(Arc::new(found.map_err(|error| OpenError::NotWritable {
-                path: path.clone(),
-                reason: error.to_string(),
-            })?));
-        }
         Ok(store)
     }
 
@@ -169,10 +162,14 @@ async fn prepare(store: &Store, place: &DatabaseName) -> Result<(), OpenError> {
 
 async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
     let owned = path.to_owned();
-    tokio::task::spawn_blocking(move || create_private(&owned))
+    let found = tokio::task::spawn_blocking(move || {
+        create_private(&owned)?;
+        DatabaseFile::find(&owned)
+    });
+    let file = found
         .await
         .map_err(std::io::Error::other)
-        .and_then(|created| created)
+        .and_then(|found| found.map(Arc::new))
         .map_err(|error| OpenError::NotWritable {
             path: path.to_owned(),
             reason: error.to_string(),
@@ -192,16 +189,19 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
     // where another process has it: a second start beside the first.
     let write = (|| async {
         let (connected, acquired) = (Arc::clone(&reads_only), Arc::clone(&reads_only));
+        let file = Arc::clone(&file);
         SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .idle_timeout(None)
             .max_lifetime(None)
             .after_connect(move |connection, _| {
-                let connected = Arc::clone(&connected);
+                let (connected, file) = (Arc::clone(&connected), Arc::clone(&file));
                 Box::pin(async move {
                     let reads_only = is_refused_writing(connection).await;
                     connected.store(reads_only, Ordering::Relaxed);
+                    let mut handle = connection.lock_handle().await?;
+                    handle.set_commit_hook(move || file.is_there());
                     Ok(())
                 })
             })
@@ -231,7 +231,7 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
     Ok(Store {
         write: DatabaseConnection::from(write),
         read: DatabaseConnection::from(read),
-        file: None,
+        file: Some(file),
         recent: Arc::default(),
     })
 }

@@ -10,14 +10,15 @@ use std::collections::HashMap;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Func};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DbErr, EntityTrait, IntoActiveModel, QueryFilter,
-    QueryOrder, QuerySelect,
+    ColumnTrait, Condition, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
+    QueryTrait, UpdateMany,
 };
 
 use super::batch::WriteError;
 use super::entities::chunk;
 use super::held_text::HeldTexts;
-use super::values::{DbText, named};
+use super::trip::Trip;
+use super::values::named;
 use crate::domain::session::change::Closed;
 use crate::protocol::event::{PartKind, utf16_len};
 use crate::protocol::ids::PartId;
@@ -29,13 +30,14 @@ const AT_ONCE: usize = 50;
 /// for each page of the log and each tab that reads one.
 const LONG_BYTES: i64 = 256 * 1024;
 
-/// Takes the pieces of these parts out of the log. Gives back what is to stand there for them, under
-/// the number of the last of them.
+/// Takes the pieces of these parts out of the log, when all that is on its way is written, and puts
+/// there what is to stand for them, under the number of the last of them. `held` has what messages
+/// of the same commit say.
 pub(super) async fn settle(
-    db: &impl ConnectionTrait,
+    mut trip: Trip<'_>,
     closed: &[Closed],
-) -> Result<Vec<chunk::ActiveModel>, WriteError> {
-    let mut settled = Vec::new();
+    mut held: HeldTexts,
+) -> Result<(), WriteError> {
     for some in closed.chunks(AT_ONCE) {
         let of_parts = some
             .iter()
@@ -43,51 +45,41 @@ pub(super) async fn settle(
         let is_open = Condition::all()
             .add(chunk::Column::TextBytes.is_null())
             .add(of_parts);
-        keep_long(db, &is_open).await?;
-        let pieces = chunk::Entity::find()
+        trip.add(&keep_long(&is_open));
+        let open = chunk::Entity::find()
             .filter(is_open.clone())
-            .order_by_asc(chunk::Column::Id)
-            .all(db)
-            .await?;
+            .order_by_asc(chunk::Column::Id);
+        let pieces: Vec<chunk::Model> = trip.fetch(&open).await?;
         if pieces.is_empty() {
             continue;
         }
         let ids = pieces.iter().map(|piece| piece.message_id);
-        let held = HeldTexts::read(db, ids.collect()).await?;
-        chunk::Entity::delete_many()
-            .filter(is_open)
-            .exec(db)
-            .await?;
+        held.read_others(trip.transaction(), ids.collect()).await?;
+        trip.add(&chunk::Entity::delete_many().filter(is_open));
         let rows = stretches(pieces).into_iter();
-        settled.extend(rows.map(|row| settled_row(row, &held)));
+        let settled = rows.map(|row| settled_row(row, &held));
+        trip.insert(settled.collect(), None);
     }
-    Ok(settled)
+    Ok(trip.go().await?)
 }
 
 /// Leaves the pieces of long parts where they are.
-async fn keep_long(db: &impl ConnectionTrait, is_open: &Condition) -> Result<(), DbErr> {
+fn keep_long(is_open: &Condition) -> UpdateMany<chunk::Entity> {
     let bytes = Func::cust("octet_length").arg(Expr::col(chunk::Column::Text));
-    let long: Vec<DbText> = chunk::Entity::find()
+    let long = chunk::Entity::find()
         .select_only()
         .column(chunk::Column::PartId)
         .filter(is_open.clone())
         .group_by(chunk::Column::PartId)
         .having(Expr::from(Func::sum(bytes)).gt(LONG_BYTES))
-        .into_tuple()
-        .all(db)
-        .await?;
-    if !long.is_empty() {
-        chunk::Entity::update_many()
-            .set(chunk::ActiveModel {
-                text_bytes: Set(Some(0)),
-                ..Default::default()
-            })
-            .filter(is_open.clone())
-            .filter(chunk::Column::PartId.is_in(long))
-            .exec(db)
-            .await?;
-    }
-    Ok(())
+        .into_query();
+    chunk::Entity::update_many()
+        .set(chunk::ActiveModel {
+            text_bytes: Set(Some(0)),
+            ..Default::default()
+        })
+        .filter(is_open.clone())
+        .filter(chunk::Column::PartId.in_subquery(long))
 }
 
 fn pieces_of(closed: &Closed) -> Condition {

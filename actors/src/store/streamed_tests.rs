@@ -1,6 +1,7 @@
 //! What is told of a message is kept once, and told whole.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chrono::Utc;
 use sea_orm::{ConnectionTrait, DbBackend, EntityTrait, QueryOrder, Statement};
@@ -369,6 +370,41 @@ async fn a_streamed_answer_takes_little_more_than_its_message() {
         println!("{open} bytes while it streams, {over} afterwards; {repeated} if it stayed");
         assert!(over < 3 * 20_000, "{over}");
         assert!(repeated > 20 * over, "{repeated}");
+    })
+    .await;
+}
+
+/// Each trip to SQLite's thread and back wakes two threads, and an answer's end waits for all.
+#[tokio::test]
+async fn the_end_of_an_answer_takes_few_trips() {
+    on_sqlite(async |db: TestDb| {
+        let mut store = db.open().await;
+        let trips = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&trips);
+        store.on_statement(move |_| _ = count.fetch_add(1, Ordering::Relaxed));
+        let writer = Writer::new(&store).await;
+        let run = run();
+        let answer = answer(&run, TEXT, "");
+        let mut text = Part::text(&run, answer.id);
+        let begins = vec![
+            writer.event(),
+            Write::RunStarted(run.clone()),
+            Write::Chunk(text.piece(1, TEXT)),
+        ];
+        writer.write(begins).await.unwrap();
+        let closed = Closed::Message(run.run_id, answer.id);
+        let ends = vec![
+            Write::Message(Arc::new(answer)),
+            Write::Closed(closed),
+            ended(&run, RunState::Completed),
+            writer.event(),
+        ];
+        let before = trips.load(Ordering::Relaxed);
+        writer.write(ends).await.unwrap();
+        // The session's row; what is added, with the pieces that are looked for; what stands for
+        // them; the run's row.
+        assert_eq!(trips.load(Ordering::Relaxed) - before, 4);
+        assert_eq!(chunks(&store).await[0].text.0, "");
     })
     .await;
 }
