@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::dev::ToEnvelope;
-use actix::{Actor, Addr, Arbiter, Handler, Message};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, Handler, Message};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -56,7 +56,9 @@ use crate::protocol::profile::Profile;
 use crate::protocol::status::{Fence, FetchableModel};
 use crate::protocol::tool::ListedTool;
 use crate::pulls::Pulls;
-use crate::root::{CloseSessions, LiveSession, OpenSession, StopRoot, SystemRoot, store_error};
+use crate::root::{
+    CloseSessions, Directory, LiveSession, OpenSession, StopRoot, SystemRoot, store_error,
+};
 use crate::services::{ResumePolicy, Services};
 use crate::session::SessionActor;
 use crate::session::messages::{Ask, Attach, Attached};
@@ -94,6 +96,9 @@ pub trait ModelFetcher: Send + Sync + std::fmt::Debug {
 pub struct Engine {
     services: Arc<Services>,
     root: Addr<SystemRoot>,
+    live: Directory,
+    /// Where the journal lives.
+    journal_thread: ArbiterHandle,
     fetcher: Option<Arc<dyn ModelFetcher>>,
     pulls: Pulls,
     extensions: Extensions,
@@ -201,6 +206,7 @@ impl Engine {
         if timeout_at(until, flushed).await.is_err() {
             tracing::error!("the journal could not be flushed in time");
         }
+        self.journal_thread.stop();
         self.closed.cancel();
         // Once a shutdown.
         self.root.do_send(StopRoot);
@@ -276,6 +282,9 @@ impl Engine {
 
     async fn open(&self, open: OpenSession) -> Result<LiveSession, NaviError> {
         self.refuse_when_closed()?;
+        if let Some(live) = self.live.of_owner(open) {
+            return Ok(live);
+        }
         self.root.send(open).await.map_err(|_| went_down())?
     }
 

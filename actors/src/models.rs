@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use actix::Addr;
+use actix::{Actor, Addr};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -318,7 +318,7 @@ fn guard_backend(
             ..RestartPolicy::default()
         },
         retired.clone(),
-        move |guard| LlmActor::new(Arc::clone(&backend), parallel, tx.clone(), guard),
+        move |guard| LlmActor::new(Arc::clone(&backend), parallel, tx.clone(), guard).start(),
         || {},
     );
     GuardedBackend {

@@ -8,6 +8,7 @@
 //! told of a new epoch, which keeps whatever it may still want to write out, its token ends
 //! what works for it, and another actor is started from the store.
 
+mod directory;
 mod messages;
 
 use std::collections::{HashMap, HashSet};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorContext, ActorFutureExt, Addr, Arbiter, AsyncContext, Context, Handler,
+    Actor, ActorContext, ActorFutureExt, Arbiter, AsyncContext, Context, Handler,
     ResponseActFuture, ResponseFuture, WrapFuture,
 };
 use futures_util::future::join_all;
@@ -25,6 +26,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::directory::Directory;
+use self::directory::Live;
 use self::messages::SessionEnded;
 pub use self::messages::{
     CloseSessions, LiveSession, OpenSession, ReplaceArbiter, ReplaceBackend, StopRoot,
@@ -35,7 +38,7 @@ use crate::domain::session::stored::LoadedSession;
 use crate::domain::sharing::By;
 use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
-use crate::protocol::ids::{SessionId, UserId};
+use crate::protocol::ids::SessionId;
 use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::services::{Services, now};
 use crate::session::SessionActor;
@@ -56,17 +59,6 @@ const LEAST_ARBITERS: usize = 4;
 /// A session is not waited for any longer than this when it is read.
 const TAKE_LIMIT: Duration = Duration::from_secs(30);
 
-#[derive(Debug)]
-struct Live {
-    /// Whose it is.
-    user: UserId,
-    session: LiveSession,
-    /// Which of the actors that were started here it is.
-    start: u64,
-    /// The thread that it lives on.
-    thread: ThreadId,
-}
-
 /// An arbiter of sessions, as the watchdog knows it.
 #[derive(Debug)]
 struct SessionArbiter {
@@ -82,7 +74,7 @@ pub struct SystemRoot {
     watchdog: Watchdog,
     /// The watchdog until it is started.
     sleeping: Option<Sleeping>,
-    live: HashMap<SessionId, Live>,
+    live: Directory,
     starts: u64,
     /// The sessions that are being read, and who waits for the end of that.
     reading: HashMap<SessionId, Vec<oneshot::Sender<()>>>,
@@ -102,7 +94,7 @@ pub struct SystemRoot {
 impl std::fmt::Debug for SystemRoot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SystemRoot")
-            .field("live", &self.live.len())
+            .field("live", &self.live.read().len())
             .field("closing", &self.closing)
             .finish_non_exhaustive()
     }
@@ -125,7 +117,7 @@ impl SystemRoot {
             arbiters: Vec::new(),
             watchdog,
             sleeping: Some(sleeping),
-            live: HashMap::new(),
+            live: Directory::default(),
             starts: 0,
             reading: HashMap::new(),
             ending: HashMap::new(),
@@ -138,9 +130,9 @@ impl SystemRoot {
         }
     }
 
-    /// The sessions in memory, in no order.
-    pub(crate) fn live(&self) -> impl ExactSizeIterator<Item = &Addr<SessionActor>> {
-        self.live.values().map(|live| &live.session.addr)
+    /// Where its sessions are.
+    pub(crate) fn live(&self) -> Directory {
+        self.live.clone()
     }
 
     fn new_arbiter(&self) -> SessionArbiter {
@@ -160,7 +152,8 @@ impl SystemRoot {
                 PhraseCode::DownComeBack,
             )));
         }
-        let live = self.live.get(&session);
+        let all = self.live.read();
+        let live = all.get(&session);
         let live = live.filter(|live| live.session.addr.connected())?;
         Some(Ok(live.session.clone()))
     }
@@ -205,7 +198,7 @@ impl SystemRoot {
             SessionActor::new(services, loaded, token, guard)
         });
         let found = LiveSession { addr, given_up };
-        self.live.insert(
+        self.live.write().insert(
             session,
             Live {
                 user,
@@ -223,8 +216,8 @@ impl SystemRoot {
         open: OpenSession,
     ) -> ResponseActFuture<Self, Result<LiveSession, NaviError>> {
         let OpenSession { by, session, needs } = open;
-        let live = self.live.get(&session);
-        if live.is_some_and(|live| by == By::Person(live.user)) {
+        let owner = self.live.read().get(&session).map(|live| live.user);
+        if owner.is_some_and(|owner| by == By::Person(owner)) {
             return self.bring(session);
         }
         let store = self.services.store.clone();
@@ -248,7 +241,7 @@ impl SystemRoot {
         }
         // One that is being read twice would fence itself off, and how the last actor ended
         // decides how it is read.
-        let waiting = if self.live.contains_key(&session) {
+        let waiting = if self.live.read().contains_key(&session) {
             Some(self.ending.entry(session).or_default())
         } else {
             self.reading.get_mut(&session)
@@ -368,12 +361,14 @@ impl Handler<SessionEnded> for SystemRoot {
     type Result = ();
 
     fn handle(&mut self, ended: SessionEnded, ctx: &mut Self::Context) {
-        let known = self.live.get(&ended.session);
+        let mut all = self.live.write();
+        let known = all.get(&ended.session);
         if known.is_none_or(|live| live.start != ended.start) {
             // One that was given up before.
             return;
         }
-        self.live.remove(&ended.session);
+        all.remove(&ended.session);
+        drop(all);
         self.ending.remove(&ended.session);
         if ended.ending == Ending::Clean || self.closing {
             return;
@@ -401,6 +396,7 @@ impl Handler<ReplaceArbiter> for SystemRoot {
         old.arbiter.stop();
         let theirs = self
             .live
+            .write()
             .extract_if(|_, live| live.thread == replace.id)
             .collect::<Vec<_>>();
         tracing::error!(
@@ -453,6 +449,7 @@ impl Handler<CloseSessions> for SystemRoot {
         self.closing = true;
         let all: Vec<_> = self
             .live
+            .write()
             .drain()
             .filter(|(_, live)| live.session.addr.connected())
             .map(|(_, live)| {

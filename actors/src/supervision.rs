@@ -2,12 +2,12 @@
 //!
 //! Each actor carries a [`Guard`]. When the actor goes, however it goes, the guard's `Drop`
 //! tells whoever watches whether it stopped in order. For the services, [`keep_alive`] is
-//! that watcher: it builds the actor again, with a pause that grows, up to a limit.
+//! that watcher: it starts the actor again, with a pause that grows, up to a limit.
 
 use std::fmt;
 use std::time::Duration;
 
-use actix::{Actor, Addr, Context};
+use actix::{Actor, Addr};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -106,17 +106,17 @@ impl Default for RestartPolicy {
     }
 }
 
-/// Starts a service and keeps it alive until `shutdown`. `given_up` is called when it died
+/// Starts a service by `start`, and keeps it alive until `shutdown`. `given_up` is called when it died
 /// too often; what was started last is then left dead.
 pub fn keep_alive<A>(
     name: &'static str,
     policy: RestartPolicy,
     shutdown: CancellationToken,
-    build: impl Fn(Guard) -> A + 'static,
+    start: impl Fn(Guard) -> Addr<A> + 'static,
     given_up: impl FnOnce() + 'static,
 ) -> Slot<A>
 where
-    A: Actor<Context = Context<A>>,
+    A: Actor,
 {
     let start = move || {
         let (tx, rx) = oneshot::channel();
@@ -124,7 +124,7 @@ where
             // Nobody listens any more when the watcher has ended: that is shutdown.
             let _ = tx.send(ending);
         });
-        (build(guard).start(), rx)
+        (start(guard), rx)
     };
     let (first, mut ended) = start();
     let (slot, receiver) = watch::channel(first);

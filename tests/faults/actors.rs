@@ -432,7 +432,14 @@ async fn a_panic_in_the_root() {
     let mut tab = sibling.tab;
     let mut client = sibling.client;
     panics(&server, "root::open").await;
-    let path = format!("{}/sessions/{}", server.url, client.session);
+    let path = format!("/sessions/{}", client.session);
+    let found = server.get(&path).await;
+    assert_eq!(
+        found["id"], client.session,
+        "one that lives is found without it"
+    );
+    let unknown = "7b0c2e1a-5d53-4c8e-9d35-0b8f6c7d1e2f";
+    let path = format!("{}/sessions/{unknown}", server.url);
     let asked = crate::server::client()
         .get(path)
         .bearer_auth(crate::server::TOKEN);

@@ -263,7 +263,12 @@ fn sleeps(mark: &str) -> bool {
 
 #[tokio::test]
 async fn services_that_hang_for_a_while_are_told_and_everything_goes_on() {
-    for point in ["llm::acquire", "journal::append", "journal::write"] {
+    let points = [
+        ("llm::acquire", "services"),
+        ("journal::append", "journal"),
+        ("journal::write", "journal"),
+    ];
+    for (point, thread) in points {
         let model = FakeModel::start();
         let server = hanging(&model, &format!("{point}=2*off->1*pause"));
         let sessions = [server.new_session().await, server.new_session().await];
@@ -272,7 +277,7 @@ async fn services_that_hang_for_a_while_are_told_and_everything_goes_on() {
         for tab in &mut tabs {
             say(tab, "hi").await;
         }
-        warned(&server, "(services) does not answer").await;
+        warned(&server, &format!("({thread}) does not answer")).await;
         server.arm(&format!("{point}=off")).await;
         for tab in &mut tabs {
             let frames = tab.until("stream_end").await;

@@ -271,6 +271,7 @@ async fn mailboxes_and_threads_are_asked_all_the_time() {
         r#"navi_mailbox_wait_seconds_count{actor="llm"}"#,
         r#"navi_mailbox_wait_seconds_count{actor="session"}"#,
         r#"navi_event_loop_lag_seconds_count{thread="sessions"}"#,
+        r#"navi_event_loop_lag_seconds_count{thread="journal"}"#,
         r#"navi_event_loop_lag_seconds_count{thread="services"}"#,
         r#"navi_event_loop_lag_seconds_count{thread="runtime"}"#,
         r#"navi_event_loop_lag_seconds_count{thread="http"}"#,

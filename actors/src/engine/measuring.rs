@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use actix::{Addr, Context, Handler, Message};
+use actix::{Context, Handler, Message};
 
 use super::Engine;
 use crate::journal::JournalActor;
@@ -81,7 +81,7 @@ impl Handler<Probe> for SystemRoot {
 
     fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
         probe.came("root");
-        let sessions: Vec<&Addr<SessionActor>> = self.live().collect();
+        let sessions = self.live().addresses();
         let (begin, number) = in_turn(probe.turn, sessions.len());
         let probe = Probe::new(probe.turn);
         for session in sessions.iter().cycle().skip(begin).take(number) {

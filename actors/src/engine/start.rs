@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use actix::Actor;
+use actix::{Actor, Arbiter};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, ModelFetcher};
 use crate::compression::CompressionActor;
-use crate::domain::hangs::Patience;
+use crate::domain::hangs::{Patience, Role};
 use crate::domain::model_choice;
 use crate::domain::slots::Parallel;
 use crate::extensions::{ExtensionPlaces, Extensions};
@@ -45,7 +45,7 @@ use crate::tools::lent::Lending;
 use crate::tools::registry::{Registry, Toolbox};
 use crate::tools::sandbox::PersonCommands;
 use crate::tools::workspace::FileAccess;
-use crate::watchdog::Watchdog;
+use crate::watchdog::{Asked, Watchdog};
 
 /// What the service is made of.
 #[derive(Debug)]
@@ -107,11 +107,17 @@ impl Engine {
         let profiles = Profiles::new(config.profiles, config.default_profile)?;
         let store = config.store.clone();
         let give_up = Arc::clone(&break_down);
+        let runtime = Arc::clone(&config.runtime);
+        let journal_thread = Arbiter::with_tokio_rt(move || runtime);
+        let thread = journal_thread.handle();
         let journal = keep_alive(
             "journal",
             RestartPolicy::default(),
             closed.clone(),
-            move |guard| JournalActor::new(store.clone(), guard),
+            move |guard| {
+                let store = store.clone();
+                JournalActor::start_in_arbiter(&thread, |_| JournalActor::new(store, guard))
+            },
             move || {
                 give_up.send_replace(true);
             },
@@ -126,14 +132,8 @@ impl Engine {
                 let (limits, policy) = (config.limits, config.compression);
                 let window = config.context_window;
                 move |guard| {
-                    CompressionActor::new(
-                        store.clone(),
-                        models.clone(),
-                        limits,
-                        policy,
-                        window,
-                        guard,
-                    )
+                    let (store, models) = (store.clone(), models.clone());
+                    CompressionActor::new(store, models, limits, policy, window, guard).start()
                 }
             },
             // Without it contexts stay as they are.
@@ -183,6 +183,7 @@ impl Engine {
                         toolbox.clone(),
                         guard,
                     )
+                    .start()
                 }
             },
             // Without it what is past its time stays, and no more.
@@ -245,13 +246,19 @@ impl Engine {
             }
         });
         let (watchdog, sleeping) = Watchdog::new(config.patience);
+        let journal = Asked::Arbiter(journal_thread.handle());
+        watchdog.watch(Role::Service("journal"), journal);
         let (mends, mended) = watch::channel(None);
         let for_root = (watchdog.clone(), sleeping);
         let runtime = Arc::clone(&config.runtime);
-        let root = SystemRoot::new(Arc::clone(&services), runtime, for_root, mends, guard).start();
+        let root = SystemRoot::new(Arc::clone(&services), runtime, for_root, mends, guard);
+        let live = root.live();
+        let root = root.start();
         let engine = Self {
             services,
             root,
+            live,
+            journal_thread: journal_thread.handle(),
             fetcher: config.fetcher,
             pulls: Pulls::new(config.ollama),
             extensions,

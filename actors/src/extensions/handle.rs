@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actix::Actor;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +57,7 @@ impl Extensions {
                     ..RestartPolicy::default()
                 },
                 closing,
-                move |guard| ExtensionsActor::new(around.clone(), guard),
+                move |guard| ExtensionsActor::new(around.clone(), guard).start(),
                 || {},
             )
         });

@@ -150,14 +150,14 @@ impl ExtensionsActor {
         for config in wanted {
             if !self.servers.contains_key(&config.name) {
                 let name = config.name.clone();
-                let server = self.start(config, ctx);
+                let server = self.start_server(config, ctx);
                 self.servers.insert(name, server);
             }
         }
         self.publish();
     }
 
-    fn start(&mut self, config: ServerConfig, ctx: &Context<Self>) -> Server {
+    fn start_server(&mut self, config: ServerConfig, ctx: &Context<Self>) -> Server {
         self.lives += 1;
         let task = ServerTask {
             config: Arc::new(config),
@@ -171,7 +171,7 @@ impl ExtensionsActor {
             "MCP server",
             RestartPolicy::default(),
             task.closing.clone(),
-            move |guard| McpServerActor::new(kept.clone(), guard),
+            move |guard| McpServerActor::new(kept.clone(), guard).start(),
             // Its tools say that it is not running.
             || {},
         );

@@ -128,7 +128,7 @@ impl House {
             "test",
             RestartPolicy::default(),
             closed.clone(),
-            move |guard| LlmActor::new(Arc::clone(&guarded), parallel, tx.clone(), guard),
+            move |guard| LlmActor::new(Arc::clone(&guarded), parallel, tx.clone(), guard).start(),
             || {},
         );
         Self {

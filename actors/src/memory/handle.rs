@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
+use actix::Actor;
 use tokio::runtime;
 
 use super::{FactsChanged, MemoryActor, ReadIdle, Reader};
@@ -43,7 +44,7 @@ impl MemoryHandle {
                 ..RestartPolicy::default()
             },
             reader.stop.clone(),
-            move |guard| MemoryActor::new(reader.clone(), rewrite_after, guard),
+            move |guard| MemoryActor::new(reader.clone(), rewrite_after, guard).start(),
             || {},
         );
         Self {
