@@ -245,6 +245,7 @@ impl LlmActor {
                 priority: holder.priority,
                 trial: next.trial,
                 tried,
+                teaches: self.slots.learns(),
                 stop: next.stop,
                 asked_back: holder.asked_back.clone(),
                 paces: Arc::clone(&self.paces),
@@ -267,7 +268,7 @@ impl LlmActor {
             tokio::time::sleep(RECLAIM).await;
         };
         ctx.spawn(overdue.into_actor(self).map(move |(), actor, ctx| {
-            tracing::warn!("a call that was stopped does not end, its slot goes to others");
+            tracing::warn!("what was stopped keeps its slot, which goes to others");
             actor.release(ctx, ticket, trial);
         }))
     }

@@ -226,7 +226,8 @@ impl Slots {
     }
 
     /// Whether it is by trying that the number is found.
-    fn learns(&self) -> bool {
+    #[must_use]
+    pub fn learns(&self) -> bool {
         self.parallel == Parallel::Auto && self.capacity == Capacity::Unknown
     }
 

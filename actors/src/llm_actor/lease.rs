@@ -30,6 +30,8 @@ pub struct Lease {
     pub(super) trial: bool,
     /// It goes beside more than the backend is known to answer at once.
     pub(super) tried: bool,
+    /// How many the backend answers at once is learnt from when it begins to talk.
+    pub(super) teaches: bool,
     /// See [`Acquire::stop`](super::Acquire::stop).
     pub(super) stop: CancellationToken,
     pub(super) asked_back: CancellationToken,
@@ -153,6 +155,8 @@ impl Meter<'_> {
             self.first = Some(Instant::now());
             if self.streamed {
                 self.watch.first_token();
+            }
+            if self.streamed && self.lease.teaches {
                 // Once a call, as `CallEnded` is.
                 self.lease.actor.do_send(CallTalks(self.lease.ticket));
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::tool::ToolSpec;
 
@@ -24,6 +24,10 @@ struct Shared {
 /// What is made of the tools, as soon as somebody wants it.
 #[derive(Debug, Default)]
 pub struct Made {
+    /// They in JSON.
+    json: OnceLock<Box<RawValue>>,
+    /// The SHA-256 of that, in hex.
+    pub sha256: OnceLock<String>,
     /// A guess at their tokens.
     pub tokens: OnceLock<u32>,
     /// As a request to a model server describes them.
@@ -36,6 +40,14 @@ impl OfferedTools {
     #[must_use]
     pub fn made(&self) -> &Made {
         &self.0.made
+    }
+
+    /// They in JSON, written once.
+    #[must_use]
+    pub fn json(&self) -> &RawValue {
+        let json = &self.0.made.json;
+        // A tool always has a JSON text.
+        json.get_or_init(|| to_raw_value(&self.0.specs).unwrap_or_default())
     }
 }
 
@@ -64,7 +76,7 @@ impl PartialEq for OfferedTools {
 
 impl Serialize for OfferedTools {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.specs.serialize(serializer)
+        self.json().serialize(serializer)
     }
 }
 

@@ -310,11 +310,12 @@ async fn execute(prepared: PreparedCall, context: ToolContext) -> ToolResult {
     let ended = stop.clone();
     let work = async move {
         fail::fail_point!("tool::call");
-        ensure_workspace(&context.workspace)
-            .await
-            .map_err(|error| {
+        if prepared.tool.needs_workspace() {
+            let made = ensure_workspace(&context.workspace).await;
+            made.map_err(|error| {
                 ToolError(format!("the session's workspace cannot be made: {error}"))
             })?;
+        }
         let result = prepared.tool.call(prepared.args, context).await;
         fail::fail_point!("tool::done");
         result

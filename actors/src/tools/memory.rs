@@ -110,6 +110,10 @@ impl Tool for MemorySearch {
         &SEARCH_SPEC
     }
 
+    fn needs_workspace(&self) -> bool {
+        false
+    }
+
     fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
         Some(self)
     }

@@ -131,6 +131,11 @@ pub trait Tool: Send + Sync + Debug + 'static {
         ToolSource::BuiltIn
     }
 
+    /// Whether its calls may need the session's workspace, which is made before them then.
+    fn needs_workspace(&self) -> bool {
+        true
+    }
+
     /// What it adds to the system prompt of whoever may call it. The same bytes always.
     fn prompt(&self) -> Option<&str> {
         None

@@ -54,6 +54,10 @@ impl Tool for ScratchpadTool {
         &SPEC
     }
 
+    fn needs_workspace(&self) -> bool {
+        false
+    }
+
     fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
         Some(self)
     }

@@ -42,6 +42,10 @@ impl Tool for SwitchProfile {
         &SPEC
     }
 
+    fn needs_workspace(&self) -> bool {
+        false
+    }
+
     fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
         Some(self)
     }

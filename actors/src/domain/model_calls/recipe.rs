@@ -13,6 +13,7 @@ use crate::domain::files::FileViews;
 use crate::domain::history::ContextState;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::ids::MessageId;
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::prompt::PromptMessage;
 
 /// A text that many requests share, by its SHA-256 in hex.
@@ -68,7 +69,11 @@ struct Parts(Vec<Part>);
 
 impl Parts {
     fn add(&mut self, body: String) -> String {
-        let sha256 = hex::encode(Sha256::digest(body.as_bytes()));
+        let sha256 = digest(&body);
+        self.add_known(sha256, body)
+    }
+
+    fn add_known(&mut self, sha256: String, body: String) -> String {
         if self.0.iter().all(|part| part.sha256 != sha256) {
             self.0.push(Part {
                 sha256: sha256.clone(),
@@ -76,6 +81,12 @@ impl Parts {
             });
         }
         sha256
+    }
+
+    fn add_tools(&mut self, tools: &OfferedTools) -> String {
+        let json = tools.json().get();
+        let sha256 = tools.made().sha256.get_or_init(|| digest(json));
+        self.add_known(sha256.clone(), json.to_owned())
     }
 
     fn add_json<T: Serialize>(&mut self, value: &T) -> serde_json::Result<String> {
@@ -96,7 +107,7 @@ impl Recipe {
     ) -> serde_json::Result<Prompt> {
         let mut parts = Parts::default();
         let context = parts.add_json(context)?;
-        let framed = Framed::new(frame, &mut parts)?;
+        let framed = Framed::new(frame, &mut parts);
         let recipe = Self::Conversation {
             framed,
             context,
@@ -111,7 +122,7 @@ impl Recipe {
     /// As [`Recipe::of_conversation`].
     pub fn of_own(frame: CallSetup, request: &ChatRequest) -> serde_json::Result<Prompt> {
         let mut parts = Parts::default();
-        let framed = Framed::new(frame, &mut parts)?;
+        let framed = Framed::new(frame, &mut parts);
         Self::Own { framed }.prompt(parts, request)
     }
 
@@ -235,13 +246,13 @@ impl Recipe {
 }
 
 impl Framed {
-    fn new(frame: CallSetup, parts: &mut Parts) -> serde_json::Result<Self> {
-        Ok(Self {
-            tools: parts.add_json(&frame.tools)?,
+    fn new(frame: CallSetup, parts: &mut Parts) -> Self {
+        Self {
+            tools: parts.add_tools(&frame.tools),
             system: parts.add(frame.system),
             notes: frame.notes,
             options: frame.options,
-        })
+        }
     }
 
     fn setup(&self, parts: &BTreeMap<String, String>) -> Option<CallSetup> {
@@ -260,6 +271,10 @@ impl Framed {
         let conversation = Conversation::of(state, &messages).with_files(&with.files);
         Some(frame.request(&conversation).request)
     }
+}
+
+fn digest(text: &str) -> String {
+    hex::encode(Sha256::digest(text))
 }
 
 /// SHA-256 of a request, in hex.

@@ -59,8 +59,7 @@ impl Session {
         if goes {
             self.out.now.push(Effect::Cancel(run_id));
         }
-        let found = Reply::Found(goes);
-        self.out.now.push(Effect::Reply(to, Ok(found)));
+        self.reply_now(to, Reply::Found(goes));
     }
 
     /// A child ended in order, as `ended` says.

@@ -217,13 +217,11 @@ impl Session {
             steered,
             last_seq: self.ahead.last_seq,
         };
-        let is_changed = !state.steered.is_empty();
-        let reply = Effect::Reply(to, Ok(Reply::Checkpoint(state)));
-        if is_changed {
-            self.out.then.push(reply);
-        } else {
+        if state.steered.is_empty() {
             // A model that is asked changes nothing: it waits for no commit.
-            self.out.now.push(reply);
+            self.reply_now(to, Reply::Checkpoint(state));
+        } else {
+            self.reply(to, Reply::Checkpoint(state));
         }
         Ok(())
     }

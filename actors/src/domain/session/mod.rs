@@ -278,6 +278,12 @@ impl Session {
         self.out.then.push(Effect::Reply(to, Ok(reply)));
     }
 
+    /// Answers at once, by what was submitted: what comes of the answer is written after that, if
+    /// that is.
+    fn reply_now(&mut self, to: ReplyTo, reply: Reply) {
+        self.out.now.push(Effect::Reply(to, Ok(reply)));
+    }
+
     /// All of it in one commit. A run that goes has the profile from its next iteration on; a
     /// model is the next run's.
     fn change(&mut self, change: SessionChange, to: ReplyTo) {

@@ -195,7 +195,7 @@ impl Session {
         if items != self.ahead.todo {
             self.set_todo(Some(origin), items.clone());
         }
-        self.reply(to, Reply::Todo(items));
+        self.reply_now(to, Reply::Todo(items));
         Ok(())
     }
 
@@ -213,7 +213,7 @@ impl Session {
         if notes != self.ahead.scratchpad {
             self.write(Write::Scratchpad(notes.clone()));
         }
-        self.reply(to, Reply::Scratchpad(notes));
+        self.reply_now(to, Reply::Scratchpad(notes));
         Ok(())
     }
 

@@ -224,7 +224,7 @@ impl Session {
             // Whoever is told so may rely on it, whatever comes.
             self.reply(to, found);
         } else {
-            self.out.now.push(Effect::Reply(to, Ok(found)));
+            self.reply_now(to, found);
         }
     }
 

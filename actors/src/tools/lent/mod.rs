@@ -204,6 +204,10 @@ impl Tool for LentTool {
         &self.spec
     }
 
+    fn needs_workspace(&self) -> bool {
+        false
+    }
+
     fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
         Some(self)
     }

@@ -7,6 +7,7 @@ use super::store::Stored;
 use super::world::{NOW, policy};
 use crate::domain::history::ContextState;
 use crate::domain::run_loop::{EndReason, Record, RunEnd, RunSummary, failed};
+use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::session::command::{Command, Incoming, SessionChange};
 use crate::domain::session::state::State;
 use crate::domain::session::transition::{
@@ -480,6 +481,31 @@ fn what_a_panic_left_unclear_can_be_said_at_once() {
     let unknown = desk.settle().unknown_calls();
     assert_eq!(unknown.len(), 1);
     assert_eq!(unknown[0].call_id, call.id);
+}
+
+/// A run that reads its own list, or changes it, goes on while the disk writes.
+#[test]
+fn a_run_is_answered_for_its_list_and_its_notes_at_once() {
+    let mut desk = Desk::new();
+    let run_id = desk.send("first", SendMode::Queue).run_id;
+    let step = vec!["one".to_owned()];
+    let lists =
+        [TodoCommand::List, TodoCommand::Add { texts: step }].map(|command| Command::ChangeTodo {
+            run_id,
+            profile: profile(),
+            command,
+        });
+    let notes = Command::ChangeScratchpad {
+        run_id,
+        profile: profile(),
+        command: ScratchpadCommand::Read,
+    };
+    for command in lists.into_iter().chain([notes]) {
+        let to = ReplyTo(99);
+        let done = desk.session.handle(command, to, NOW);
+        let answers = |effect: &Effect| matches!(effect, Effect::Reply(whom, Ok(_)) if *whom == to);
+        assert!(done.now.iter().any(answers), "{done:?}");
+    }
 }
 
 #[test]
