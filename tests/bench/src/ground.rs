@@ -14,6 +14,7 @@ use crate::http::{self, Call, Identity};
 use crate::model::{ModelServer, Protocol};
 use crate::navi::Navi;
 use crate::process::Process;
+use crate::profile::Profiler;
 
 /// How long a server may take to answer at first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,6 +27,8 @@ pub(crate) struct Ground {
     pub(crate) cores: Cores,
     pub(crate) protocol: Protocol,
     pub(crate) model: ModelServer,
+    /// Where it is asked for, what samples each Navi.
+    pub(crate) profiler: Option<Profiler>,
 }
 
 impl Ground {

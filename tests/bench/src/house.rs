@@ -98,6 +98,9 @@ impl House {
         let answered = answers(address, &mut process).await;
         let started_in = begun.elapsed();
         answered.with_context(|| format!("navi does not start: {}", self.said()))?;
+        if let Some(profiler) = &ground.profiler {
+            profiler.record(process.id())?;
+        }
         Ok(Navi::new(process, address, started_in, self.clone()))
     }
 

@@ -16,6 +16,7 @@ mod navi;
 mod options;
 mod pass_through;
 mod process;
+mod profile;
 mod report;
 mod script;
 mod stamp;
@@ -36,6 +37,7 @@ use crate::figures::{Bench, Figure};
 use crate::ground::Ground;
 use crate::model::ModelServer;
 use crate::options::{Command, Options};
+use crate::profile::Profiler;
 use crate::report::{Recorded, Row, Told, Worse};
 
 /// From this load on somebody else is measured too.
@@ -62,6 +64,7 @@ fn begin(mut options: Options) -> Result<ExitCode> {
     // Before processors are divided: it may have to be built.
     let program = options.navi()?;
     process::raise_open_files().context("open files cannot be many")?;
+    let profiler = options.profile.as_deref().map(Profiler::new).transpose()?;
     let cores = Cores::divide()?;
     let bench = Bench {
         ground: Ground {
@@ -69,6 +72,7 @@ fn begin(mut options: Options) -> Result<ExitCode> {
             cores,
             protocol: options.protocol,
             model: ModelServer::start()?,
+            profiler,
         },
         form: options.form(),
         rounds: options.rounds(),
@@ -105,7 +109,11 @@ async fn run(options: &Options, bench: &Bench) -> Result<ExitCode> {
     let (mut rows, mut failed) = (Vec::new(), false);
     for figure in options.figures() {
         let started = Instant::now();
-        match measure(bench, figure, recorded.as_ref()).await {
+        let measured = measure(bench, figure, recorded.as_ref()).await;
+        if let Some(profiler) = &bench.ground.profiler {
+            profiler.keep(&figure.name())?;
+        }
+        match measured {
             Ok(measured) => {
                 let seconds = started.elapsed().as_secs();
                 note(&format!("{}: measured in {seconds} s", figure.name()));

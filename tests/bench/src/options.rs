@@ -49,6 +49,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    /// Samples where Navi's time goes, and writes a recording of each figure's into a directory.
+    ///
+    /// `perf script` reads them; the figures themselves are of no use then.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "record"])]
+    pub(crate) profile: Option<PathBuf>,
+
     /// Fails where a ratio to the pass-through is over twice the one that this file has.
     #[arg(long, value_name = "FILE")]
     pub(crate) check: Option<PathBuf>,

@@ -51,8 +51,13 @@ impl Process {
         Ok(Self { child })
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     fn pid(&self) -> Pid {
-        Pid::from_raw(self.child.id().cast_signed())
+        Pid::from_raw(self.id().cast_signed())
     }
 
     /// The processor time of all its threads so far, of those that have ended too.
