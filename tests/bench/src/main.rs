@@ -111,7 +111,7 @@ async fn run(options: &Options, bench: &Bench) -> Result<ExitCode> {
         let started = Instant::now();
         let measured = measure(bench, figure, recorded.as_ref()).await;
         if let Some(profiler) = &bench.ground.profiler {
-            profiler.keep(&figure.name())?;
+            profiler.keep(&figure.name()).await?;
         }
         match measured {
             Ok(measured) => {

@@ -1,12 +1,15 @@
 //! Where Navi's processor time goes, as the kernel's `perf` samples it.
 
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 /// Samples a second: next to a round number, so that what goes by a clock is not always met.
 const FREQUENCY: &str = "997";
@@ -39,7 +42,7 @@ impl Profiler {
     /// It cannot be made, or there is no `perf`.
     pub(crate) fn new(dir: &Path) -> Result<Self> {
         fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-        let perf = Command::new("perf").arg("--version").output();
+        let perf = std::process::Command::new("perf").arg("--version").output();
         perf.context("--profile needs the kernel's `perf` (on Debian: linux-perf)")?;
         Ok(Self {
             dir: dir.to_owned(),
@@ -72,14 +75,14 @@ impl Profiler {
     ///
     /// # Errors
     /// `perf` may not sample, or does not end.
-    pub(crate) fn keep(&self, figure: &str) -> Result<()> {
-        let mut going = self.going.lock().unwrap_or_else(PoisonError::into_inner);
-        for (number, recording) in going.drain(..).enumerate() {
+    pub(crate) async fn keep(&self, figure: &str) -> Result<()> {
+        let ended = mem::take(&mut *self.going.lock().unwrap_or_else(PoisonError::into_inner));
+        for (number, recording) in ended.into_iter().enumerate() {
             let to = match number {
                 0 => format!("{figure}.data"),
                 later => format!("{figure}-{}.data", later + 1),
             };
-            fs::rename(recording.written()?, self.dir.join(to))?;
+            fs::rename(recording.written().await?, self.dir.join(to))?;
         }
         Ok(())
     }
@@ -87,17 +90,9 @@ impl Profiler {
 
 impl Recording {
     /// Its file, once it stands.
-    fn written(mut self) -> Result<PathBuf> {
-        let until = Instant::now() + WRITING;
-        let status = loop {
-            if let Some(status) = self.perf.try_wait()? {
-                break status;
-            }
-            if Instant::now() > until {
-                bail!("perf writes for over {WRITING:?}");
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
+    async fn written(mut self) -> Result<PathBuf> {
+        let status = timeout(WRITING, self.perf.wait()).await;
+        let status = status.with_context(|| format!("perf writes for over {WRITING:?}"))??;
         if !status.success() {
             bail!("perf may not sample, {status}: it says why above");
         }
