@@ -17,7 +17,7 @@ import { required } from '../browser/harness/program.js';
 const KEY = 'a-token-of-the-tests';
 const IS_LONG = process.env.NAVI_FAULT_ROUNDS === 'long';
 /** What is sent: to each operation, and from one to the next where there is time for it. */
-const HOW_MUCH = IS_LONG ? ['--phases', 'coverage,fuzzing,stateful', '--max-examples', '60'] : ['--phases', 'coverage,fuzzing', '--max-examples', '2'];
+const HOW_MUCH = IS_LONG ? ['--phases', 'coverage,fuzzing,stateful', '--max-examples', '20'] : ['--phases', 'coverage,fuzzing', '--max-examples', '2'];
 
 let model, navi, url, places;
 before(async () => {

@@ -290,7 +290,7 @@ pub(super) fn of_parameters() -> Vec<(&'static str, &'static str, Value)> {
             json!({"pattern": ID, "minLength": 1, "maxLength": 64}),
         ),
         (
-            "/mcp/{name}",
+            "/mcp/",
             "name",
             json!({"pattern": "^[A-Za-z0-9_-]+$", "minLength": 1, "maxLength": MAX_NAME}),
         ),

@@ -14,7 +14,7 @@ use std::thread;
 use chrono::Utc;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use futures_util::StreamExt as _;
-use navi_actors::domain::context::{CallOptions, CallSetup, Conversation};
+use navi_actors::domain::context::{CallOptions, CallSetup, ContextMessage, Conversation};
 use navi_actors::llm::Backend as _;
 use navi_actors::llm::openai::{OpenAiBackend, OpenAiConfig};
 use navi_actors::protocol::chat::ChatRequest;
@@ -92,7 +92,7 @@ fn a_request(criterion: &mut Criterion) {
         let messages: Vec<_> = (0..count)
             .map(|at| {
                 let text = format!("Message {at}: {}", "a few words ".repeat(10));
-                Arc::new(if at % 2 == 0 {
+                ContextMessage::from(if at % 2 == 0 {
                     Message::user(MessageId::new(), run_id, text, Utc::now())
                 } else {
                     let mut said = Message::assistant(MessageId::new(), run_id, Utc::now());
