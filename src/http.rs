@@ -50,6 +50,8 @@ mod sign_in;
 mod sign_on;
 mod status;
 mod tokens;
+pub(crate) mod turns;
+mod values;
 mod workspace;
 pub(crate) mod ws;
 

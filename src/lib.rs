@@ -8,7 +8,6 @@ mod access;
 pub mod backends;
 mod checks;
 mod cli;
-// The doors that show events live are not all here yet.
 mod client;
 mod collector;
 mod command;

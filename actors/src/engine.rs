@@ -203,10 +203,11 @@ impl Engine {
             tracing::warn!("sessions did not close in time");
         }
         let flushed = self.services.journal.addr().send(Flush);
-        if timeout_at(until, flushed).await.is_err() {
-            tracing::error!("the journal could not be flushed in time");
+        match timeout_at(until, flushed).await {
+            Ok(_) => drop(self.journal_thread.stop()),
+            // It goes with the process, and the database may still take what it is writing.
+            Err(_) => tracing::error!("the journal could not be flushed in time"),
         }
-        self.journal_thread.stop();
         self.closed.cancel();
         // Once a shutdown.
         self.root.do_send(StopRoot);

@@ -1,7 +1,7 @@
 //! [`JournalActor`]: ordered, grouped commits.
 //!
-//! Started by the root, stopped by it after a flush. It owns the commits that wait and the
-//! one group that is being written. It must not know what a commit means. When it dies,
+//! Started by the engine, stopped by its shutdown after a flush. It owns the commits that wait
+//! and the one group that is being written. It must not know what a commit means. When it dies,
 //! those who wait get an error and read the session again from the store.
 
 use std::collections::VecDeque;

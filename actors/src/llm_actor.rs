@@ -1,7 +1,7 @@
 //! [`LlmActor`]: guards one backend.
 //!
-//! Started by the root, one for each backend, and stopped by it. It owns the queue for the
-//! backend's slots ([`Slots`] says how many those are), what is known of the backend's health,
+//! Started by the engine, one for each backend; it ends with the service. It owns the queue for
+//! the backend's slots ([`Slots`] says how many those are), what is known of the backend's health,
 //! and the pace that its models have shown. It must not know what is asked of the model: a run
 //! takes a lease and reads its stream itself. When it dies it is rebuilt; those who wait for a
 //! slot get an error, streams that are under way go on. The same happens where another server is

@@ -125,6 +125,7 @@ impl Models {
         gone.retired.cancel();
         self.windows.forget(kind);
         self.all.send_replace(next.into());
+        // Once a change of the settings.
         gone.guard.addr().do_send(Retire);
         true
     }

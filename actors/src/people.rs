@@ -23,6 +23,10 @@ use crate::store::{Held, Store, StoreError};
 /// For so long what was used counts to the tokens of a day.
 pub(crate) const DAY: TimeDelta = TimeDelta::hours(24);
 
+/// As many large bodies of one person are read and parsed at once: a program that sends its whole
+/// conversation each time, a few times over.
+const LARGE_BODIES: u32 = 4;
+
 /// See the module. Cheap to clone; all clones are one.
 #[derive(Clone, Debug)]
 pub struct People(Option<Arc<Several>>);
@@ -40,6 +44,7 @@ struct Several {
     /// Beside runs: a run may wait for what a program does by such a task.
     tasks: Turns,
     uploads: Turns,
+    bodies: Turns,
 }
 
 impl Several {
@@ -69,6 +74,7 @@ impl People {
             runs: Turns::default(),
             tasks: Turns::default(),
             uploads: Turns::default(),
+            bodies: Turns::default(),
         }))))
     }
 
@@ -184,6 +190,14 @@ impl People {
         match &self.0 {
             None => Turn::free(),
             Some(several) => several.tasks.wait(user, || several.limits(user).runs).await,
+        }
+    }
+
+    /// A turn for a large body of a request, while it is read and parsed.
+    pub async fn large_body(&self, user: UserId) -> Turn {
+        match &self.0 {
+            None => Turn::free(),
+            Some(several) => several.bodies.wait(user, || LARGE_BODIES).await,
         }
     }
 

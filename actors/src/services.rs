@@ -1,4 +1,4 @@
-//! What sessions and runs work with: made once by the root, shared by all.
+//! What sessions and runs work with: made once by the engine, shared by all.
 
 use chrono::{DateTime, Utc};
 use std::collections::HashSet;

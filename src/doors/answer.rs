@@ -23,7 +23,7 @@ pub(crate) use self::files::SentFile;
 use self::listening::Ear;
 pub(crate) use self::listening::used;
 pub(crate) use self::past::{Past, past};
-pub(crate) use self::place::Place;
+pub(crate) use self::place::{Place, Repeat, was_asked_in};
 pub(crate) use self::told::{Approvals, Ending, Step, Told, Whole};
 pub(crate) use self::turns::{Ask, Begin, Waits};
 use self::view::View;
@@ -46,10 +46,7 @@ pub(crate) struct Question {
     pub(crate) files: Vec<SentFile>,
     pub(crate) lent: LentByProgram,
     pub(crate) approvals: Approvals,
-    /// SHA-256 of the request, or of the key that it names.
-    pub(crate) hash: [u8; 32],
-    /// The program says that it asks once more.
-    pub(crate) again: bool,
+    pub(crate) repeat: Repeat,
     /// How long the program may take to come back where its connection was cut.
     pub(crate) patience: Duration,
 }

@@ -24,7 +24,7 @@ pub(super) use self::checks::{
 };
 use self::conversation::{Message, Next, conversation};
 pub(super) use self::demanded::{Written, chosen, form, ollama_form};
-use super::answer::{Answer, Approvals, GoOn, Place, Question, SentFile};
+use super::answer::{Answer, Approvals, GoOn, Place, Question, Repeat, SentFile};
 use crate::access::Principal;
 use crate::http::App;
 
@@ -70,8 +70,7 @@ pub(super) struct Terms {
 pub(super) struct Way {
     pub(super) place: Place,
     pub(super) approvals: Approvals,
-    /// The request's SHA-256.
-    pub(super) hash: [u8; 32],
+    pub(super) repeat: Repeat,
 }
 
 /// A message as a program has it.
@@ -189,9 +188,9 @@ impl Asked {
         let asked = Way {
             place,
             approvals: Approvals::OnThePage,
-            hash,
+            repeat: repeat_of(headers, hash)?,
         };
-        self.answer_by(app, who, headers, asked).await
+        self.answer_by(app, who, asked).await
     }
 
     /// The same, where the program says more of how it wants to be answered.
@@ -202,16 +201,12 @@ impl Asked {
         self,
         app: &App,
         who: Principal,
-        headers: &HeaderMap,
         Way {
             place,
             approvals,
-            hash,
+            repeat,
         }: Way,
     ) -> Result<Answer, NaviError> {
-        let key = named(headers, &IDEMPOTENCY_KEY)?;
-        let tries = headers.get(&RETRY_COUNT).and_then(|it| it.to_str().ok());
-        let again = key.is_some() || tries.is_some_and(|tries| tries != "0");
         let patience = if self.streamed {
             STREAM_PATIENCE
         } else {
@@ -239,8 +234,7 @@ impl Asked {
             files: message.files,
             lent: self.lent,
             approvals,
-            hash: key.map_or(hash, |key| Sha256::digest(key).into()),
-            again,
+            repeat,
             patience,
         };
         Answer::of(app, who, question).await
@@ -266,7 +260,7 @@ impl Asked {
             let Some(call) = &said.tool_call_id else {
                 continue;
             };
-            let Some((session, _)) = app.engine.run_of_lent_call(who.user, call).await else {
+            let Some((session, run_id)) = app.engine.run_of_lent_call(who.user, call).await else {
                 continue;
             };
             if !app.engine.lent_call_waits(call) {
@@ -274,7 +268,7 @@ impl Asked {
             }
             if matches!(place, Place::Request | Place::New) {
                 // It may have ended by itself.
-                let _ = app.engine.stop(who.user, session).await;
+                let _ = app.engine.stop_only(who.user, session, run_id).await;
             } else {
                 let result = said.content.clone().unwrap_or_default();
                 app.engine.answer_lent_call(call, Ok(result));
@@ -311,6 +305,19 @@ impl Asked {
 /// The parameters of a tool that takes none.
 pub(super) fn no_parameters() -> Value {
     json!({"type": "object", "properties": {}})
+}
+
+/// By what a request is known where it comes again. `hash` is its SHA-256.
+///
+/// # Errors
+/// A header that names nothing.
+pub(super) fn repeat_of(headers: &HeaderMap, hash: [u8; 32]) -> Result<Repeat, NaviError> {
+    let key = named(headers, &IDEMPOTENCY_KEY)?;
+    let tries = headers.get(&RETRY_COUNT).and_then(|it| it.to_str().ok());
+    Ok(Repeat {
+        again: key.is_some() || tries.is_some_and(|tries| tries != "0"),
+        hash: key.map_or(hash, |key| Sha256::digest(key).into()),
+    })
 }
 
 /// The session that the header names.

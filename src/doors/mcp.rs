@@ -41,6 +41,7 @@ use crate::http::endpoint::{Endpoint, endpoint};
 use crate::http::error::ApiError;
 use crate::http::openapi::McpFailures;
 use crate::http::origin::{Trust, check_origin};
+use crate::http::turns;
 use crate::http::ws::Admission;
 
 /// `GET /mcp` is the list of the servers that Navi herself uses.
@@ -154,7 +155,11 @@ pub(crate) async fn ask(
     body: Result<Bytes, actix_web::Error>,
 ) -> HttpResponse {
     let served = match body {
-        Ok(body) => serve(&app, &door, who, &request, body).await,
+        Ok(body) => {
+            // Its answer may take long.
+            turns::end();
+            serve(&app, &door, who, &request, body).await
+        }
         Err(error) => Err(unreadable(&error)),
     };
     served.unwrap_or_else(|error| refusal(&error))

@@ -1,4 +1,4 @@
-//! JSON bodies: bounded, declared as JSON, and one value with nothing after it.
+//! JSON bodies: bounded in bytes and values, declared as JSON, and one value with nothing after it.
 
 use std::pin::Pin;
 
@@ -12,11 +12,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::ApiError;
-use super::pace;
+use super::values::{self, LARGE_BYTES, LIST, OBJECT};
+use super::{pace, turns};
 
-/// A body is parsed beside the arbiter from this size on: a large one takes longer than
-/// the half millisecond that a handler may block.
-const PARSED_ASIDE_BYTES: usize = 64 * 1024;
+/// The most values of a body, a few hundred MB at the worst. 10,000 messages with calls of tools
+/// and their arguments have a third of them.
+const MAX_VALUES: usize = 2_000_000;
 
 /// A body that must be there.
 #[derive(Debug)]
@@ -62,8 +63,17 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest for OptionalJsonBody<T> {
 /// Parses JSON from a client.
 ///
 /// # Errors
-/// `invalid_json` where it is none, `invalid_field` where it is not what was asked for.
+/// `invalid_json` where it is none, `invalid_field` where it is not what was asked for,
+/// `body_too_large` where it is made of too many values.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    if values::are_more_than(MAX_VALUES, bytes) {
+        return Err(ApiError::new(
+            ErrorCode::BodyTooLarge,
+            format!(
+                "the body has over {MAX_VALUES} values, which is the limit (a key is one, a list counts as {LIST}, an object as {OBJECT}); send less at once"
+            ),
+        ));
+    }
     // In two steps, so that broken or endlessly nested JSON is told as such wherever it stands.
     let value: Value = serde_json::from_slice(bytes)
         .map_err(|error| ApiError::new(ErrorCode::InvalidJson, error.to_string()))?;
@@ -121,22 +131,24 @@ async fn json<T: DeserializeOwned + Send + 'static>(
     read(bytes, parse).await
 }
 
-/// Has a body read, a large one beside the arbiter.
+/// Has a body read, a large one beside the arbiter. With that its turn is over.
 pub(crate) async fn read<T: Send + 'static>(
     bytes: Bytes,
     reader: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    if bytes.len() < PARSED_ASIDE_BYTES {
-        return reader(&bytes);
-    }
-    web::block(move || reader(&bytes))
-        .await
-        .unwrap_or_else(|_| {
+    let read = if bytes.len() < LARGE_BYTES {
+        reader(&bytes)
+    } else {
+        let aside = web::block(move || reader(&bytes)).await;
+        aside.unwrap_or_else(|_| {
             Err(ApiError::new(
                 ErrorCode::ShuttingDown,
                 "navi is shutting down",
             ))
         })
+    };
+    turns::end();
+    read
 }
 
 fn is_json(request: &HttpRequest) -> bool {
@@ -204,5 +216,24 @@ mod tests {
         }
         let deep = format!("{{\"x\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(code(&deep), Some(ErrorCode::InvalidJson));
+    }
+
+    #[test]
+    fn a_body_of_many_small_values_is_refused_before_they_are_made() {
+        // `rest` stands behind them: what is made of the values would be refused for it.
+        let zeros = |n: usize, rest: &str| format!("{{\"x\": [0{}]{rest}", ",0".repeat(n - 1));
+        let room = MAX_VALUES - OBJECT - LIST - 1;
+        assert_eq!(code(&zeros(room + 1, "}")), Some(ErrorCode::BodyTooLarge));
+        assert_eq!(code(&zeros(room + 1, "")), Some(ErrorCode::BodyTooLarge));
+        assert_eq!(code(&zeros(room, "")), Some(ErrorCode::InvalidJson));
+        let talk: Vec<Value> = (0..10_000)
+            .map(|n| {
+                let arguments: Vec<String> = (0..20).map(|at| format!("{n} {at}")).collect();
+                serde_json::json!({"role": "assistant", "content": [{"type": "text", "text": "x"}],
+                    "tool_calls": [{"id": "c", "name": "t", "arguments": {"all": arguments}}]})
+            })
+            .collect();
+        let talk = serde_json::json!({ "messages": talk }).to_string();
+        assert!(parse::<Value>(talk.as_bytes()).is_ok());
     }
 }

@@ -16,7 +16,7 @@ use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 
 use super::error::ApiError;
-use super::gate;
+use super::{gate, turns};
 use crate::access::Principal;
 use crate::doors;
 
@@ -25,8 +25,17 @@ pub(crate) struct Endpoint {
     path: String,
     resource: Resource,
     methods: Vec<(Method, Option<Action>)>,
+    bodies: Bodies,
     /// The gate of who asks is its own, and not that of all around it.
     has_login: bool,
+}
+
+/// How large bodies may be.
+#[derive(Clone, Copy)]
+enum Bodies {
+    Usual,
+    /// They are read whole all the same, and take turns.
+    Large,
 }
 
 /// The resource at this path; it takes no method yet.
@@ -35,6 +44,7 @@ pub(crate) fn endpoint(path: &str) -> Endpoint {
         path: without_patterns(path),
         resource: web::resource(path),
         methods: Vec::new(),
+        bodies: Bodies::Usual,
         has_login: false,
     }
 }
@@ -75,9 +85,10 @@ impl Endpoint {
         }
     }
 
-    /// How large the body of a request may be.
+    /// How large the body of a request may be, which is read whole.
     pub(crate) fn body_limit(mut self, bytes: usize) -> Self {
         self.resource = self.resource.app_data(PayloadConfig::new(bytes));
+        self.bodies = Bodies::Large;
         self
     }
 
@@ -96,6 +107,7 @@ impl HttpServiceFactory for Endpoint {
         let allowed: Vec<&str> = self.methods.iter().map(|(it, _)| it.as_str()).collect();
         let allowed = allowed.join(", ");
         let methods: Arc<[(Method, Option<Action>)]> = self.methods.into();
+        let bodies = self.bodies;
         let resource = self
             .resource
             .default_service(web::to(move |request: HttpRequest| {
@@ -104,7 +116,7 @@ impl HttpServiceFactory for Endpoint {
             }))
             .wrap(from_fn(move |request, next| {
                 let methods = Arc::clone(&methods);
-                async move { pass(&methods, request, next).await }
+                async move { pass(&methods, bodies, request, next).await }
             }));
         if self.has_login {
             let resource = resource.wrap(from_fn(gate::require_login));
@@ -115,9 +127,11 @@ impl HttpServiceFactory for Endpoint {
     }
 }
 
-/// The gate of what is asked: what it does, and whether this may be done by whoever asks.
+/// The gate of what is asked: what it does, whether this may be done by whoever asks, and whether
+/// it is their turn.
 async fn pass(
     methods: &[(Method, Option<Action>)],
+    bodies: Bodies,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -132,7 +146,23 @@ async fn pass(
             return Ok(request.into_response(response));
         }
     }
-    Ok(next.call(request).await?.map_into_boxed_body())
+    let turn = match bodies {
+        Bodies::Usual => Ok(None),
+        Bodies::Large => turns::wait(&request).await,
+    };
+    let turn = match turn {
+        Ok(turn) => turn,
+        Err(error) => {
+            let response = doors::refusal(request.path(), &error);
+            return Ok(request.into_response(response));
+        }
+    };
+    let answer = next.call(request);
+    let answer = match turn {
+        Some(turn) => turns::hold(turn, answer).await,
+        None => answer.await,
+    };
+    Ok(answer?.map_into_boxed_body())
 }
 
 /// Other methods are answered with 405 and the list of those that there are.

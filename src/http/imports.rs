@@ -33,7 +33,10 @@ pub(crate) async fn import(
     let JsonBody(file) = body.map_err(|error| match error.0.code {
         ErrorCode::BodyTooLarge => ApiError::new(
             ErrorCode::BodyTooLarge,
-            format!("the conversation has over {MAX_FILE_MIB} MiB, which is the limit; take images out of it, or old messages"),
+            format!(
+                "{}; a conversation has {MAX_FILE_MIB} MiB at the most: take images out of it, or old messages",
+                error.0.message
+            ),
         ),
         _ => error,
     })?;

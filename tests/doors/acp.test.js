@@ -419,6 +419,25 @@ describe('an editor, by the library for JavaScript', () => {
     await sessionWhere(editor.session, ({ messages }) => messages.at(-1).content === 'Half and half.');
   });
 
+  for (const [how, end] of [
+    ['ends', (editor) => editor.close()],
+    ['has its agent end', ({ bridge }) => { bridge.child.kill('SIGTERM'); return bridge.exited; }],
+  ]) {
+    it(`${how} while it asks: the question waits for the page, and the run goes on from there`, async () => {
+      await model.script([write('after-all.txt')], [{ text: 'Written after all.' }]);
+      const editor = await open({ decide: () => new Promise(() => {}) });
+      await editor.begin();
+      editor.prompt('Write.').catch(() => {});
+      await editor.until(({ asked }) => asked.length > 0);
+      assert.equal(await end(editor), 0);
+      const { approvals } = await rest(`/sessions/${editor.session}/approvals`);
+      assert.equal(approvals.length, 1);
+      await rest(`/sessions/${editor.session}/approvals/${approvals[0].approval_id}`, { decision: 'once' });
+      const { messages } = await sessionWhere(editor.session, (it) => it.messages.at(-1).content === 'Written after all.');
+      assert.deepEqual(messages.filter(({ role }) => role === 'tool').map(({ outcome }) => outcome), ['success']);
+    });
+  }
+
 });
 
 describe('what cannot be served', () => {

@@ -106,6 +106,53 @@ describe("OpenAI's client for JavaScript", () => {
     assert.deepEqual(shown.messages.map(({ content }) => content), ['Count.', 'One.', 'On.', 'Two.']);
   });
 
+  it('joins the run of a request that comes again, however far its conversation has gone', async () => {
+    await model.script([{ text: 'One.' }], [{ text: 'Two.' }]);
+    const one = await js().responses.create({ model: 'navi', input: 'Count.' });
+    const on = () => js().responses.create({ model: 'navi', input: 'On.', previous_response_id: one.id }, { headers: { 'idempotency-key': 'on' } });
+    const two = await on();
+    const before = (await answers()).length;
+    const again = await on();
+    assert.deepEqual([again.id, again.output_text, (await answers()).length], [two.id, 'Two.', before]);
+    await model.script({ when: 'Only once.', steps: [{ hold: 'both' }, { text: 'Once.' }] });
+    const both = [1, 2].map(() => js().responses.create({ model: 'navi', input: 'Only once.' }, { headers: { 'idempotency-key': 'once' } }));
+    await model.runCallsWhere((runs) => runs.some((run) => JSON.stringify(run.body).includes('Only once.')));
+    await model.release('both');
+    const [left, right] = await Promise.all(both);
+    assert.deepEqual([left.id, left.output_text], [right.id, 'Once.']);
+  });
+
+  it('goes two ways where two go on from one answer at once', async () => {
+    await model.script([{ text: 'One.' }], { when: 'Leftwards', steps: [{ text: 'L.' }] }, { when: 'Rightwards', steps: [{ text: 'R.' }] });
+    const one = await js().responses.create({ model: 'navi', input: 'Count.' });
+    const go = (input) => js().responses.create({ model: 'navi', input, previous_response_id: one.id });
+    const [left, right] = await Promise.all([go('Leftwards'), go('Rightwards')]);
+    assert.deepEqual([left.output_text, right.output_text], ['L.', 'R.']);
+    assert.notEqual(left.conversation.id, right.conversation.id);
+  });
+
+  it('lets a run wait whose program asks what cannot be', async () => {
+    const write = { tool_call: { name: 'filesystem', arguments: { action: 'write', path: 'a.txt', content: 'x' } } };
+    await model.script({ when: 'Write.', steps: [write] }, { when: 'Write.', steps: [{ text: 'Written.' }] });
+    const asks = await js().responses.create({ model: 'navi', input: 'Write.' });
+    const { id } = asks.output.find(({ type }) => type === 'mcp_approval_request');
+    const goOn = (body) => js().responses.create({ model: 'navi', previous_response_id: asks.id, ...body });
+    await assert.rejects(goOn({ model: 'gpt-4o', input: 'Hi.' }), OpenAI.NotFoundError);
+    const answer = (approval_request_id) => goOn({ input: [{ type: 'mcp_approval_response', approval_request_id, approve: true }] });
+    // Of a run of another session there is no such request.
+    const other = await js().responses.create({ model: 'navi', input: 'Aside.' });
+    const [, session] = id.match(/^mcpr_([0-9a-f]{32})/);
+    await assert.rejects(answer(id.replace(session, other.conversation.id.replace('conv_', '').replaceAll('-', ''))), OpenAI.NotFoundError);
+    assert.equal((await answer(id)).output_text, 'Written.');
+  });
+
+  it('passes over items of other servers, whatever they hold', async () => {
+    const items = [{ type: 'computer_call_output', output: { type: 'computer_screenshot' } }, { type: 'tool_search_call', arguments: {} }];
+    await model.script([{ text: 'Hello.' }]);
+    const told = await js().responses.create({ model: 'navi', input: [...items, { role: 'user', content: 'Hi.' }] });
+    assert.equal(told.output_text, 'Hello.');
+  });
+
   it('leaves no session where it stores nothing, and deletes one that it has alone', async () => {
     await model.script([{ text: 'Gone.' }], [{ text: 'Kept.' }]);
     const before = (await world.rest('/sessions')).length;

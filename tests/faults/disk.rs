@@ -195,26 +195,47 @@ async fn a_database_whose_file_is_gone_takes_nothing_until_it_is_back() {
     let server = house.start();
     let session = server.new_session().await;
     send_again(&server, &session, "before").await;
-    let (file, aside) = (
-        house.data_dir().join("navi.db"),
-        house.data_dir().join("aside.db"),
-    );
-    fs::rename(&file, &aside).unwrap();
+    let place = |name: &str| house.data_dir().join(name);
+    for end in ["", "-wal", "-shm"] {
+        fs::rename(
+            place(&format!("navi.db{end}")),
+            place(&format!("aside.db{end}")),
+        )
+        .unwrap();
+    }
     let path = format!("/ws/sessions/{session}");
     let mut tab = server.socket(&path).await;
     tab.send(&message("gone")).await;
     let refused = tab.next_of("error").await;
     assert_eq!(refused["code"], "store_unavailable");
     assert_eq!(refused["client_id"], "gone");
-    // The session went down over it, and cannot be taken up again either.
-    fs::write(&file, "another file").unwrap();
-    assert_eq!(server.socket(&path).await.closed().await, 1013);
+    // The session went down over it, and cannot be taken up again either, by no copy of it.
+    for end in ["", "-wal"] {
+        fs::copy(
+            place(&format!("aside.db{end}")),
+            place(&format!("navi.db{end}")),
+        )
+        .unwrap();
+    }
+    for _ in 0..2 {
+        assert_eq!(server.socket(&path).await.closed().await, 1013);
+        let refused = server
+            .call(Method::POST, "/sessions", Some(json!({})))
+            .await;
+        assert_eq!(refused.0, StatusCode::SERVICE_UNAVAILABLE, "{}", refused.1);
+    }
     assert!(
         server.said().contains("was removed or replaced"),
         "{}",
         server.said()
     );
-    fs::rename(&aside, &file).unwrap();
+    for end in ["", "-wal", "-shm"] {
+        fs::rename(
+            place(&format!("aside.db{end}")),
+            place(&format!("navi.db{end}")),
+        )
+        .unwrap();
+    }
     send_again(&server, &session, "gone").await;
     let server = server.crash_and_restart();
     assert_eq!(client_ids(&server, &session).await, ["before", "gone"]);

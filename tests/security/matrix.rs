@@ -417,6 +417,16 @@ async fn every_frame_for_each_who_may_ask() {
             let is_refused = codes.contains(&json!("forbidden"));
             assert_eq!(is_refused, refused, "{name} by {}: {codes:?}", asker.who);
         }
+        // So large is a message alone: nobody looks into it who may send none.
+        let row = frames.iter().find(|row| row.what == "frame message");
+        let expected = if asker.may(row.unwrap()) {
+            "invalid_json"
+        } else {
+            "forbidden"
+        };
+        socket.send_raw(Message::text("x".repeat(100_000))).await;
+        let code = socket.next_of("error").await["code"].clone();
+        assert_eq!(code, expected, "{}", asker.who);
     }
 }
 

@@ -1,8 +1,11 @@
 //! What is limited for each person, asked for by every door; and what is limited for all together,
 //! taken by one.
 
-use std::time::Instant;
+use std::io;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use futures_util::stream;
 use reqwest::{Method, Response, StatusCode, multipart};
 use serde_json::{Value, json};
 
@@ -101,6 +104,51 @@ async fn small_tasks_beyond_the_tokens_of_a_day() {
     let account = done(anna.call(&server, Method::GET, "/api/account", None).await);
     let used = &account["limits"]["used"]["tokens_a_day"];
     assert!(used.as_u64() >= Some(1), "{account}");
+}
+
+#[tokio::test]
+async fn large_bodies_of_one_person_that_have_no_end() {
+    let (_model, server) = several(&[("NAVI_SLOW_BODY_SECONDS", "1")]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let borys = Person::join(&server, "Borys", "user").await;
+    let path = format!("/sessions/{}/messages", session(&server, &anna).await);
+    // One that is taken says nothing, and is refused for that.
+    let asks = async |person: &Person, spaces: usize| {
+        let request = client().post(format!("{}{path}", server.url));
+        let request = request.header("content-type", "application/json");
+        let body = format!("{{{}}}", " ".repeat(spaces));
+        answered(request.bearer_auth(&person.token).body(body), None).await
+    };
+    let is_taken = |(status, _): (StatusCode, Value)| status == StatusCode::BAD_REQUEST;
+    let large = 100 * 1024;
+    assert!(is_taken(asks(&anna, large).await));
+    let endless = (0..4).map(|_| {
+        // Faster than what is given up for its pace.
+        let pieces = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let piece = Bytes::from(vec![b' '; 64 * 1024]);
+            Some((Ok::<_, io::Error>(piece), ()))
+        });
+        let request = client().post(format!("{}/v1/responses", server.url));
+        let request = request.bearer_auth(&anna.token);
+        tokio::spawn(request.body(reqwest::Body::wrap_stream(pieces)).send())
+    });
+    let endless: Vec<_> = endless.collect();
+    let until = Instant::now() + PATIENCE;
+    let told = loop {
+        let told = asks(&anna, large).await;
+        if !is_taken(told.clone()) {
+            break told;
+        }
+        assert!(Instant::now() < until, "she may send as many as she likes");
+    };
+    refused(told);
+    assert!(is_taken(asks(&anna, 0).await), "a small one waits for none");
+    assert!(is_taken(asks(&borys, large).await));
+    endless.iter().for_each(tokio::task::JoinHandle::abort);
+    while !is_taken(asks(&anna, large).await) {
+        assert!(Instant::now() < until, "their turns are not given back");
+    }
 }
 
 /// The secret of a new link to this conversation.

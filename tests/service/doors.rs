@@ -471,6 +471,7 @@ async fn bodies_must_be_json_and_say_so() {
     let server = House::new(&[]).start();
     let session = server.new_session().await;
     let deep = format!("{{\"content\":{}", "[".repeat(100_000));
+    let many = format!("{{\"content\":[0{}", ",0".repeat(2_000_000));
     for (kind, body, status, code) in [
         (
             "text/plain",
@@ -488,6 +489,7 @@ async fn bodies_must_be_json_and_say_so() {
         ("application/json", "", 400, "invalid_json"),
         ("application/json", "{} x", 400, "invalid_json"),
         ("application/json", &deep, 400, "invalid_json"),
+        ("application/json", &many, 413, "body_too_large"),
     ] {
         let url = format!("{}/sessions/{session}/messages", server.url);
         let request = client()

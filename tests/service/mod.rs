@@ -12,6 +12,7 @@ mod doors;
 mod extensions;
 mod files;
 mod imports;
+mod lent_names;
 mod lent_tools;
 mod login;
 mod mcp_servers;

@@ -129,6 +129,13 @@ async fn bad_frames_are_answered_to_that_tab_alone() {
             )),
             "approval_not_found",
         ),
+        (
+            Message::text(format!(
+                r#"{{"type":"message","content":[0{}"#,
+                ",0".repeat(100_000)
+            )),
+            "frame_too_large",
+        ),
         (Message::binary(vec![1, 2, 3]), "binary_frame"),
     ] {
         let has_id = message

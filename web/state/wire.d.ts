@@ -1231,6 +1231,10 @@ export type Envelope1 =
        * The assistant message that asked for it.
        */
       message_id: MessageId;
+      /**
+       * Whether its tool is one that the program that asks lent, and that it calls by itself.
+       */
+      lent?: boolean;
     }
   | {
       type: 'tool_output';
@@ -1258,6 +1262,10 @@ export type Envelope1 =
        * Images that the call gave back.
        */
       files?: AttachedFile[];
+      /**
+       * As its `tool_started` says.
+       */
+      lent?: boolean;
     }
   | {
       type: 'approval_requested';

@@ -1,6 +1,6 @@
 //! What a crash left behind, and how the history is made whole again (DESIGN section 4).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
@@ -29,9 +29,9 @@ pub struct DeadRun<'a, M> {
     /// The conversation.
     pub messages: &'a [M],
     pub unfinished: &'a [UnfinishedPart],
-    /// The calls whose start was told. One that started may have taken effect; one that
-    /// did not start certainly has not.
-    pub started: &'a HashSet<CallId>,
+    /// The calls whose start was told, and whether their tool is lent. One that started may have
+    /// taken effect; one that did not start certainly has not.
+    pub started: &'a HashMap<CallId, bool>,
     /// The calls that only read: they can be made again.
     pub reads: &'a HashSet<CallId>,
 }
@@ -52,17 +52,22 @@ pub fn close<M: AsRef<Message>>(
         _ => (Unfinished::Down, MessageState::Interrupted),
     };
     for open in open_calls(dead.messages) {
-        let begun = dead.started.contains(&open.call.id);
+        let started = dead.started.get(&open.call.id);
+        let begun = started.is_some();
+        // Of one that did not start nothing says any more whose tool it was of.
+        let lent = started.copied().unwrap_or_default();
         if !begun {
             records.push(Record::Event(call_started(
                 open.call,
                 open.message_id,
                 origin,
+                lent,
             )));
         }
         let only_reads = dead.reads.contains(&open.call.id);
         let result = CallResult::unfinished(why, begun, only_reads);
-        end_call(origin, open.call.clone(), result, now, &mut records);
+        let call = open.call.clone();
+        end_call(origin, (call, lent), result, now, &mut records);
     }
     records.extend(
         partial_replies((run_id, state), dead.unfinished, now)

@@ -1,7 +1,7 @@
 //! What a crash leaves, at each place where it can happen.
 #![allow(clippy::panic, reason = "tests")]
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -28,7 +28,10 @@ fn interrupt(
     unfinished: &[UnfinishedPart],
     started: &[&str],
 ) -> Vec<Record> {
-    let started: HashSet<CallId> = started.iter().map(|id| CallId((*id).into())).collect();
+    let started = started.iter();
+    let started: HashMap<CallId, bool> = started
+        .map(|id| (CallId((*id).into()), id.starts_with("lent")))
+        .collect();
     let wreck = DeadRun {
         run_id: RunId::new(),
         messages,
@@ -118,6 +121,19 @@ fn among_calls_each_gets_the_result_that_is_true_of_it() {
             (Some("c"), Some(ToolOutcome::Failed)),
         ]
     );
+}
+
+#[test]
+fn the_end_of_a_call_says_of_its_tool_what_its_start_said() {
+    let records = interrupt(&asked(&["lent", "b"]), &[], &["lent", "b"]);
+    let lent: Vec<bool> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Event(Event::ToolCall { lent, .. }) => Some(*lent),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(lent, [true, false]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use super::run_loop::{
 use crate::protocol::approval::{ApprovalRequest, PendingApproval};
 use crate::protocol::chat::{FinishReason, ReplyForm, RequestedCall, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::event::Event;
 use crate::protocol::ids::{ApprovalId, MessageId, Origin, RunId};
 use crate::protocol::message::{MessageState, Role, ToolCall, ToolOutcome};
 use crate::protocol::profile::Profile;
@@ -78,7 +79,7 @@ pub(super) fn says(text: &str, calls: &[&str]) -> ModelReply {
     }
 }
 
-/// `read…` reads, `bad…` is refused, anything else changes things.
+/// `read…` reads, `bad…` is refused, anything else changes things; `lent…` is a program's.
 pub(super) struct Tools;
 
 impl CallBook for Tools {
@@ -89,6 +90,10 @@ impl CallBook for Tools {
     fn fits(&self, _: &ReplyForm, text: &str) -> Result<(), String> {
         serde_json::from_str::<serde_json::Value>(text)
             .map_or_else(|_| Err("no JSON".into()), |_| Ok(()))
+    }
+
+    fn is_lent(&self, tool: &str) -> bool {
+        tool.starts_with("lent")
     }
 
     fn plan(&mut self, call: &ToolCall) -> CallPlan {
@@ -349,6 +354,30 @@ fn results_are_recorded_in_the_order_of_the_calls() {
         panic!()
     };
     assert_eq!(first.content.as_deref(), Some("a"));
+}
+
+#[test]
+fn a_calls_events_say_whether_its_tool_is_lent() {
+    let mut run = start(5);
+    run.on_reply(says("", &["lent", "write"]), &mut Tools, now());
+    // A loop that was stored while it waited knows it too.
+    let stored = serde_json::to_string(&run).unwrap();
+    let mut run: RunLoop = serde_json::from_str(&stored).unwrap();
+    let calls = group(&run);
+    let mut records = run.on_tools_started(&calls);
+    records.extend(run.on_tool_result(&calls[0].call.id, result("ok"), now()));
+    records.extend(run.cut(&Cut::Stopped, None, now()));
+    let said: Vec<_> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Event(
+                Event::ToolStarted { tool, lent, .. } | Event::ToolCall { tool, lent, .. },
+            ) => Some((tool.as_str(), *lent)),
+            _ => None,
+        })
+        .collect();
+    let (lent, ours) = (("lent", true), ("write", false));
+    assert_eq!(said, [lent, lent, ours, ours]);
 }
 
 #[test]

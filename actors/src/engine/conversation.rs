@@ -13,6 +13,7 @@ use crate::protocol::message::Message;
 use crate::protocol::session::{MessagePage, SessionSnapshot};
 use crate::root::OpenSession;
 use crate::session::messages::{GetContext, GetSnapshot};
+use crate::store::Store;
 
 impl Engine {
     /// The session with its whole conversation.
@@ -39,6 +40,23 @@ impl Engine {
     ) -> Result<SessionSnapshot, NaviError> {
         let open = OpenSession::as_owner(user, session);
         Ok(self.ask(open, || GetSnapshot).await?.session)
+    }
+
+    /// Whether the session was sent a message with this `client_id`, whatever became of it.
+    ///
+    /// # Errors
+    /// As [`Engine::standing`].
+    pub async fn knows_message(
+        &self,
+        user: UserId,
+        session: SessionId,
+        client_id: String,
+    ) -> Result<bool, NaviError> {
+        self.find(OpenSession::as_owner(user, session)).await?;
+        let found = self.stored(async move |store: Store| {
+            store.message_by_client_id(session, &client_id).await
+        });
+        Ok(found.await?.is_some())
     }
 
     /// The session with its newest messages; with all of them where it is not said how many.

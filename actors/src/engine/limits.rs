@@ -3,6 +3,7 @@
 use tokio::time::timeout;
 
 use super::{Engine, STORE_LIMIT};
+use crate::people::Turn;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
 use crate::protocol::limits::{LimitsChange, LimitsInfo, PersonLimits};
@@ -14,6 +15,11 @@ impl Engine {
     #[must_use]
     pub fn limits(&self, user: UserId) -> Option<PersonLimits> {
         self.services.people.limits(user)
+    }
+
+    /// A turn for a large body of a request, once there is one. It is over when this is dropped.
+    pub async fn large_body(&self, user: UserId) -> Turn {
+        self.services.people.large_body(user).await
     }
 
     /// How these people stand to what is limited, in their order; nothing where there is one user.

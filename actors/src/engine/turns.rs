@@ -100,6 +100,22 @@ impl Engine {
         found.map_err(NoReply::into_error)
     }
 
+    /// The same of this run, and of none that came after it.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn stop_only(
+        &self,
+        user: UserId,
+        session: SessionId,
+        run_id: RunId,
+    ) -> Result<bool, NaviError> {
+        let stop = || Ask::new(Command::StopOnly(run_id));
+        let open = OpenSession::as_participant(user, session);
+        let found = self.ask(open, stop).await?;
+        found.map_err(NoReply::into_error)
+    }
+
     /// Goes on from an interrupted, limited or failed run.
     ///
     /// # Errors

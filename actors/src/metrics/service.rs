@@ -104,7 +104,11 @@ impl Service {
     }
 
     fn register_looked(&self, registry: &mut Registry) {
-        registry.register("tabs_open", "Open WebSockets", self.tabs.clone());
+        registry.register(
+            "tabs_open",
+            "Open WebSockets and event streams, and answers that programs wait for",
+            self.tabs.clone(),
+        );
         registry.register(
             "tabs_behind",
             "Times that a tab read too slowly and was caught up from the log",

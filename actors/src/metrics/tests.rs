@@ -101,6 +101,7 @@ fn called(tool: &str, outcome: ToolOutcome, duration_ms: u64) -> Event {
         duration_ms,
         outside: false,
         files: Vec::new(),
+        lent: false,
     }
 }
 

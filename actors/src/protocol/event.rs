@@ -174,6 +174,9 @@ pub enum Event {
         call_id: CallId,
         /// The assistant message that asked for it.
         message_id: MessageId,
+        /// Whether its tool is one that the program that asks lent, and that it calls by itself.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lent: bool,
     },
     /// Output of a running tool, live.
     ToolOutput {
@@ -199,6 +202,9 @@ pub enum Event {
         /// Images that the call gave back.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<AttachedFile>,
+        /// As its `tool_started` says.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lent: bool,
     },
     /// A person is asked whether a call may be made. The first answer from any tab counts.
     ApprovalRequested {

@@ -40,6 +40,10 @@ impl CallBook for Book<'_> {
         fits(form, text)
     }
 
+    fn is_lent(&self, tool: &str) -> bool {
+        self.registry.is_lent(tool)
+    }
+
     fn plan(&mut self, call: &ToolCall) -> CallPlan {
         match self
             .registry

@@ -392,7 +392,10 @@ impl Driver {
         let allowed = self.allowed(&config.profile);
         let mut book = Book::new(&self.registry, allowed, self.ceiling);
         for planned in self.run_loop.not_begun() {
-            book.plan(&planned.call);
+            // What a program lent is gone: a tool of ours with its name is not what was called.
+            if planned.lent == book.is_lent(&planned.call.name) {
+                book.plan(&planned.call);
+            }
         }
         self.prepared = book.prepared;
     }

@@ -7,6 +7,7 @@ use sea_orm::{ConnectionTrait, Statement};
 use super::testing::{Part, TestDb, Writer, ended, event, on_both, run, user_message};
 use super::types::{LogCursor, LogItem, PageLimits};
 use super::{Store, StoreError};
+use crate::domain::session::stored::StartedCall;
 use crate::domain::session::write::{ChunkRow, EventRow, RunRow, Write};
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, PartId, RunId, SessionId};
@@ -36,7 +37,7 @@ fn of(writer: &Writer, run: &RunRow, kind: &str) -> Write {
     Write::Event(EventRow {
         run_id: Some(run.run_id),
         kind: kind.to_owned(),
-        json: format!(r#"{{"seq":{},"call_id":"{kind}"}}"#, row.seq),
+        json: format!(r#"{{"seq":{},"call_id":"{kind}","lent":true}}"#, row.seq),
         ..row
     })
 }
@@ -81,7 +82,10 @@ async fn a_load_finds_the_children_that_a_crash_left(db: TestDb) {
         .map(|part| (part.run_id, part.parent_run_id, part.text.as_str()))
         .collect();
     assert_eq!(parts, [(open.run_id, Some(run.run_id), "half said")]);
-    let started = [CallId("tool_started".to_owned())];
+    let started = [StartedCall {
+        call_id: CallId("tool_started".to_owned()),
+        lent: true,
+    }];
     assert_eq!(loaded.started_calls, started, "the foreground's alone");
 
     let mut writes: Vec<_> = [&nested, &open, &run]

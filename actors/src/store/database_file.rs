@@ -6,12 +6,15 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The file that was opened. Looked for before each commit, by SQLite's own thread.
 #[derive(Debug)]
 pub(super) struct DatabaseFile {
     path: PathBuf,
     identity: Identity,
+    /// It was looked for, and was not in its place.
+    missed: AtomicBool,
 }
 
 impl DatabaseFile {
@@ -23,6 +26,7 @@ impl DatabaseFile {
         Ok(Self {
             identity: identity(path)?,
             path: path.to_owned(),
+            missed: AtomicBool::new(false),
         })
     }
 
@@ -40,7 +44,16 @@ impl DatabaseFile {
 
     /// Whether it is in its place. Waits for the disk.
     pub(super) fn is_there(&self) -> bool {
-        identity(&self.path).is_ok_and(|now| now == self.identity)
+        let is_there = identity(&self.path).is_ok_and(|now| now == self.identity);
+        if !is_there {
+            self.missed.store(true, Ordering::Relaxed);
+        }
+        is_there
+    }
+
+    /// Whether it was missed since this was asked last.
+    pub(super) fn was_missed(&self) -> bool {
+        self.missed.swap(false, Ordering::Relaxed)
     }
 }
 

@@ -22,7 +22,7 @@ use super::values::{DbText, from_db, from_json, name_of, named};
 use super::{Store, StoreError, shares};
 use crate::domain::history::Branch;
 use crate::domain::session::stored::{
-    AcceptedId, CLIENT_IDS, ChildCall, LoadedSession, MAX_SPANS, Span,
+    AcceptedId, CLIENT_IDS, ChildCall, LoadedSession, MAX_SPANS, Span, StartedCall,
 };
 use crate::domain::session::write::ChunkRow;
 use crate::protocol::event::PartKind;
@@ -253,11 +253,7 @@ async fn first_seq(moment: &DatabaseTransaction, run_id: Uuid) -> Result<Option<
 async fn started_calls(
     moment: &DatabaseTransaction,
     run_id: Uuid,
-) -> Result<Vec<CallId>, StoreError> {
-    #[derive(serde::Deserialize)]
-    struct Started {
-        call_id: CallId,
-    }
+) -> Result<Vec<StartedCall>, StoreError> {
     let events: Vec<DbText> = event::Entity::find()
         .select_only()
         .column(event::Column::Json)
@@ -268,7 +264,7 @@ async fn started_calls(
         .await?;
     events
         .iter()
-        .map(|json| from_json("events.json", &json.0).map(|Started { call_id }| call_id))
+        .map(|json| from_json("events.json", &json.0))
         .collect()
 }
 

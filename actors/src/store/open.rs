@@ -12,10 +12,12 @@ use backon::{ConstantBuilder, Retryable};
 use navi_migrations::{MigrateError, Migrator};
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sea_orm::sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions,
+    SqliteSynchronous, SqliteTransactionManager,
 };
 use sea_orm::sqlx::{ConnectOptions, Connection, Executor};
 use sea_orm::{DatabaseConnection, DbErr, RuntimeErr, SqlxError};
+use sqlx_core::transaction::TransactionManager as _;
 
 use super::database_file::DatabaseFile;
 use super::error::{Failure, classify};
@@ -189,7 +191,7 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
     // where another process has it: a second start beside the first.
     let write = (|| async {
         let (connected, acquired) = (Arc::clone(&reads_only), Arc::clone(&reads_only));
-        let file = Arc::clone(&file);
+        let (file, kept) = (Arc::clone(&file), Arc::clone(&file));
         SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -207,8 +209,14 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
             })
             .test_before_acquire(false)
             .before_acquire(move |connection, _| {
-                let serves = !acquired.load(Ordering::Relaxed) && is_settled(connection);
-                Box::pin(async move { Ok(serves) })
+                let reads_only = acquired.load(Ordering::Relaxed);
+                let was_refused = kept.was_missed() && !is_settled(connection);
+                Box::pin(async move {
+                    if was_refused {
+                        take_back(connection).await?;
+                    }
+                    Ok(!reads_only && is_settled(connection))
+                })
             })
             .connect_with(options.clone().journal_mode(SqliteJournalMode::Wal))
             .await
@@ -255,6 +263,14 @@ async fn is_refused_writing(connection: &mut SqliteConnection) -> bool {
 /// done; a connection within this process needs no other test.
 fn is_settled(connection: &SqliteConnection) -> bool {
     !connection.is_in_transaction()
+}
+
+/// Settles a connection whose commit was refused, since the file was not in its place: sqlx takes
+/// back a transaction that is begun for it, in place of the one that SQLite took back. A connection
+/// in its place would open whatever file is there by now, and take the log of ours for its own.
+async fn take_back(connection: &mut SqliteConnection) -> Result<(), SqlxError> {
+    connection.execute("BEGIN").await?;
+    SqliteTransactionManager::rollback(connection).await
 }
 
 /// Makes sure that the file is there and writable, before SQLite would create it for

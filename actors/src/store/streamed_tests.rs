@@ -265,6 +265,7 @@ async fn events_refer_to_their_messages_and_are_told_byte_for_byte(db: TestDb) {
             duration_ms: 3,
             outside: false,
             files: Vec::new(),
+            lent: false,
         },
         ends(&answer),
     ];

@@ -247,6 +247,11 @@ impl Registry {
         self.tools.contains_key(name)
     }
 
+    /// Whether the tool of this name is one that the program that asks lent.
+    pub fn is_lent(&self, name: &str) -> bool {
+        self.lent.iter().any(|lent| lent == name)
+    }
+
     /// A profile's list of tools as names: what stands for several ([`comes_and_goes`]) becomes
     /// those that there are, by name, where it stands. Each name once.
     pub fn names(&self, listed: &[String]) -> Vec<String> {

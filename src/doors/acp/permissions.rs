@@ -7,7 +7,10 @@ use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     RequestPermissionResponse, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
-use agent_client_protocol::{Client, Error, RequestCancellationHandle};
+use agent_client_protocol::{
+    Client, Error, RequestCancellationHandle, is_connection_terminated,
+    is_incoming_transport_closed,
+};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use navi_actors::protocol::approval::ApprovalRequest;
@@ -83,29 +86,36 @@ impl Permissions {
         }
     }
 
-    /// The next answer that counts. Never, where nothing was asked.
+    /// The next answer that counts. Never, where nothing was asked, or the client has ended.
     pub(super) async fn next(&mut self) -> (ApprovalId, Answer) {
         loop {
             let Some((id, answer)) = self.asked.next().await else {
                 std::future::pending::<()>().await;
                 continue;
             };
-            if self.open.remove(&id).is_some() {
-                return (id, read(answer));
+            if self.open.remove(&id).is_some()
+                && let Some(answer) = read(answer)
+            {
+                return (id, answer);
             }
         }
     }
 }
 
-fn read(answer: Result<RequestPermissionResponse, Error>) -> Answer {
+/// What the client says. Nothing where it has ended, or this program does: the library answers in
+/// its place with an error, and the call waits for who answers it elsewhere.
+fn read(answer: Result<RequestPermissionResponse, Error>) -> Option<Answer> {
     let outcome = match answer {
         Ok(response) => response.outcome,
+        Err(error) if is_incoming_transport_closed(&error) || is_connection_terminated(&error) => {
+            return None;
+        }
         Err(error) => {
             tracing::warn!(%error, "the client cannot ask for consent");
-            return Answer::CannotAsk;
+            return Some(Answer::CannotAsk);
         }
     };
-    match outcome {
+    Some(match outcome {
         RequestPermissionOutcome::Cancelled => Answer::TurnCancelled,
         RequestPermissionOutcome::Selected(selected) => {
             let chosen = OPTIONS
@@ -116,7 +126,7 @@ fn read(answer: Result<RequestPermissionResponse, Error>) -> Answer {
             })
         }
         _ => Answer::CannotAsk,
-    }
+    })
 }
 
 /// The request for a call.
@@ -146,4 +156,92 @@ pub(super) fn request(
         ToolCallUpdate::new(call.to_string(), fields),
         options.collect(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::future::{pending, ready};
+    use std::io;
+    use std::sync::Arc;
+
+    use agent_client_protocol::schema::ProtocolVersion;
+    use agent_client_protocol::v1::Responder;
+    use agent_client_protocol::v1::schema::{ClientRequest, InitializeResponse};
+    use agent_client_protocol::{Agent as AgentRole, Lines};
+    use futures_util::{sink, stream};
+    use tokio::sync::{Notify, oneshot};
+
+    use super::*;
+    use crate::doors::acp::session::respond;
+
+    const BEGINS: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}"#;
+
+    /// Does this while an editor is connected that begins, answers nothing, and ends with `ended`.
+    async fn connected<R>(
+        ended: oneshot::Receiver<()>,
+        work: impl AsyncFnOnce(ConnectionTo<Client>) -> R,
+    ) -> R {
+        let begins = stream::once(ready(Ok::<_, io::Error>(BEGINS.to_owned())));
+        let silent = stream::once(ended).filter_map(|_| ready(None));
+        let read = sink::unfold((), |(), _: String| ready(Ok::<_, io::Error>(())));
+        let begun = Arc::new(Notify::new());
+        let tell = begun.clone();
+        let done = AgentRole
+            .v1()
+            .on_receive_request(
+                async move |_: ClientRequest, responder: Responder, _cx| {
+                    let agent = InitializeResponse::new(ProtocolVersion::V1);
+                    respond(responder.cast(), Ok(agent));
+                    tell.notify_one();
+                    Ok(())
+                },
+                agent_client_protocol::on_receive_request!(),
+            )
+            .connect_with(Lines::new(read, begins.chain(silent)), async move |cx| {
+                begun.notified().await;
+                Ok(work(cx).await)
+            });
+        Box::pin(done).await.unwrap()
+    }
+
+    fn question() -> RequestPermissionRequest {
+        let call = ToolCallUpdate::new("call".to_owned(), ToolCallUpdateFields::new());
+        RequestPermissionRequest::new("session".to_owned(), call, Vec::new())
+    }
+
+    #[tokio::test]
+    async fn an_editor_that_ends_answers_nothing() {
+        let (end, ended) = oneshot::channel();
+        let said = connected(ended, async move |cx: ConnectionTo<Client>| {
+            let mut permissions = Permissions::default();
+            permissions.ask(&cx, ApprovalId::new(), question());
+            drop(end);
+            cx.incoming_closed().await;
+            // Nor is it asked anything from here on.
+            permissions.ask(&cx, ApprovalId::new(), question());
+            permissions.next().now_or_never()
+        });
+        assert_eq!(said.await, None);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_given_up_answers_nothing() {
+        let (_end, ended) = oneshot::channel();
+        let (tell, told) = oneshot::channel();
+        let mut going = Box::pin(connected(ended, async move |cx: ConnectionTo<Client>| {
+            let _ = tell.send(cx);
+            pending::<()>().await;
+        }));
+        let cx = tokio::select! {
+            () = &mut going => unreachable!("it goes on"),
+            cx = told => cx.unwrap(),
+        };
+        let mut permissions = Permissions::default();
+        permissions.ask(&cx, ApprovalId::new(), question());
+        // As a signal ends this program.
+        drop(going);
+        assert_eq!(permissions.next().now_or_never(), None);
+    }
 }

@@ -105,8 +105,7 @@ impl Answer {
         }
         let seen = app.requests.keep(who.user, sameness, session, client_id);
         let run_id = accepted.run_id;
-        let (engine, approvals) = (engine.clone(), question.approvals);
-        let mut view = View::of(engine, run_id, ephemeral, approvals, Begin::AtOnce);
+        let mut view = View::of(run_id, ephemeral, question.approvals, Begin::AtOnce);
         if accepted.duplicate && accepted.queued {
             view = view.of_what_waited();
         }
@@ -197,10 +196,7 @@ impl Answer {
         let events = from_its_start(app, who, session, run_id).await?;
         let stands = engine.standing(who.user, session).await?;
         let ephemeral = stands.summary.ephemeral;
-        let mut view = View::of(engine.clone(), run_id, ephemeral, approvals, begin);
-        if stands.run.is_none_or(|run| run.run_id != run_id) {
-            view = view.of_the_past();
-        }
+        let view = View::of(run_id, ephemeral, approvals, begin);
         let joined = Joined {
             session,
             run_id,

@@ -40,8 +40,7 @@ pub(crate) async fn past(
     let engine = &app.engine;
     let (session, run_id) = (run.session_id, run.run_id);
     let begin = Begin::AtAnswer(number);
-    let view = View::of(engine.clone(), run_id, false, approvals, begin);
-    let mut view = view.of_the_past();
+    let mut view = View::of(run_id, false, approvals, begin);
     let (mut told, mut all) = (VecDeque::new(), Vec::new());
     let mut from = Some(LogCursor::default());
     while let Some(cursor) = from {

@@ -22,6 +22,15 @@ const RECENT: TimeDelta = TimeDelta::minutes(10);
 /// How many ids are tried for a name: one whose session was deleted is free again only later.
 const IDS: u8 = 8;
 
+/// By what a request is known where it comes again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeat {
+    /// SHA-256 of the request, or of the key that it names.
+    pub(crate) hash: [u8; 32],
+    /// The program says that it asks once more.
+    pub(crate) again: bool,
+}
+
 /// Where the conversation is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -62,12 +71,8 @@ impl Found {
             Place::New => NEW,
             Place::Session(name) => name.as_bytes(),
         };
-        let sameness = hashed(who, &[place, &question.hash]);
-        // Some clients ask again without a word, where they could not hear the answer.
-        let was_cut = |seen: &Seen| !seen.is_delivered() && !app.requests.is_heard(seen.session);
-        let seen = app.requests.find(who.user, &sameness);
-        let seen = seen.filter(|seen| question.again || was_cut(seen));
-        if let Some(seen) = seen
+        let sameness = hashed(who, &[place, &question.repeat.hash]);
+        if let Some(seen) = seen_again(app, who, &sameness, question.repeat.again)
             && (app.engine.standing(who.user, seen.session).await).is_ok()
         {
             return Ok(Self {
@@ -91,17 +96,48 @@ impl Found {
                     app.requests.keep_session(who.user, called, session);
                     session
                 };
-                (session, hex::encode(question.hash))
+                (session, hex::encode(question.repeat.hash))
             }
         };
         Ok(Self {
             sameness,
             session,
             client_id,
-            joins: question.again,
+            joins: question.repeat.again,
             was_known,
         })
     }
+}
+
+/// Where this was asked before, if it comes again: its program says so, or could not hear the
+/// answer. Some clients ask again without a word then.
+fn seen_again(app: &App, who: Principal, sameness: &Sameness, again: bool) -> Option<Seen> {
+    let was_cut = |seen: &Seen| !seen.is_delivered() && !app.requests.is_heard(seen.session);
+    let seen = app.requests.find(who.user, sameness)?;
+    (again || was_cut(&seen)).then_some(seen)
+}
+
+/// Whether this comes again, and was asked in the session before: it is joined there.
+///
+/// # Errors
+/// What the store says.
+pub(crate) async fn was_asked_in(
+    app: &App,
+    who: Principal,
+    session: SessionId,
+    Repeat { hash, again }: Repeat,
+) -> Result<bool, NaviError> {
+    let name = session.to_string();
+    let sameness = hashed(who, &[name.as_bytes(), &hash]);
+    if seen_again(app, who, &sameness, again).is_some() {
+        return Ok(true);
+    }
+    // The process may be another one since.
+    Ok(again
+        && app
+            .engine
+            .knows_message(who.user, session, hex::encode(hash))
+            .await?)
 }
 
 /// A session for this request alone. Its id is made of the request, so that one that comes again
@@ -115,14 +151,15 @@ async fn of_request(
         Place::New => NEW,
         Place::Request | Place::Session(_) => b"request",
     };
-    let id = made_of(who, &[kind, &question.hash]);
-    if question.again
+    let id = made_of(who, &[kind, &question.repeat.hash]);
+    if make(app, who, question, id).await == Ok(true) {
+        return Ok(id);
+    }
+    // Another like it may have made it just now.
+    if question.repeat.again
         && let Ok(known) = app.engine.standing(who.user, id).await
         && known.summary.created_at + RECENT > Utc::now()
     {
-        return Ok(id);
-    }
-    if make(app, who, question, id).await == Ok(true) {
         return Ok(id);
     }
     let id = SessionId::new();

@@ -1,10 +1,9 @@
 //! What of a session's events a program is told.
 
 use std::borrow::Cow;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use navi_actors::domain::session::QUEUE_HELD;
-use navi_actors::engine::Engine;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::{PartId, RunId};
@@ -19,7 +18,6 @@ use crate::doors::heard::Heard;
 
 /// What of a session's events a program is told.
 pub(super) struct View {
-    engine: Engine,
     run_id: RunId,
     ephemeral: bool,
     approvals: Approvals,
@@ -27,8 +25,6 @@ pub(super) struct View {
     goes: bool,
     /// Before that a run of the session was stopped: what waits behind it may be held back.
     may_be_held: bool,
-    /// Navi's own tools, where the run has ended: what it was lent is known no more.
-    own_tools: Option<HashSet<String>>,
     text: Heard,
     thinking: Heard,
     turns: Turns,
@@ -37,21 +33,13 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn of(
-        engine: Engine,
-        run_id: RunId,
-        ephemeral: bool,
-        approvals: Approvals,
-        begin: Begin,
-    ) -> Self {
+    pub(super) fn of(run_id: RunId, ephemeral: bool, approvals: Approvals, begin: Begin) -> Self {
         Self {
-            engine,
             run_id,
             ephemeral,
             approvals,
             goes: false,
             may_be_held: false,
-            own_tools: None,
             text: Heard::default(),
             thinking: Heard::default(),
             turns: Turns::new(begin),
@@ -63,15 +51,6 @@ impl View {
     pub(super) fn of_what_waited(self) -> Self {
         Self {
             may_be_held: true,
-            ..self
-        }
-    }
-
-    /// The same of a run that has ended.
-    pub(super) fn of_the_past(self) -> Self {
-        let tools = self.engine.tools().into_iter();
-        Self {
-            own_tools: Some(tools.map(|tool| tool.spec.name).collect()),
             ..self
         }
     }
@@ -136,12 +115,15 @@ impl View {
     /// What waits for the program, and what was answered. Gives back what is neither.
     fn take_turn(&mut self, event: Event, told: &mut VecDeque<Told>) -> Option<Event> {
         let handed = match event {
+            // Whose tool it is the event alone says, live and from the log: a name may be one of
+            // ours too, and what had it may be gone.
             Event::ToolStarted {
                 tool,
                 args,
                 call_id,
+                lent: true,
                 ..
-            } if self.is_lent(&tool) => {
+            } => {
                 let (id, name) = (call_id, tool);
                 self.turns.call(LentCall { id, name, args });
                 self.begin_turn();
@@ -182,13 +164,6 @@ impl View {
             told.push_back(Told::Over(Ending::Turn));
         }
         None
-    }
-
-    fn is_lent(&self, tool: &str) -> bool {
-        match &self.own_tools {
-            Some(own) => !own.contains(tool),
-            None => self.engine.lends(self.run_id, tool),
-        }
     }
 
     /// What waits is handed over soon, with what else waits by then.
@@ -361,3 +336,7 @@ fn interrupted(reason: &str) -> NaviError {
         format!("the run was interrupted: {reason}"),
     )
 }
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

@@ -1,5 +1,6 @@
 //! What was said, as a program has it: what came before, and what is to be answered.
 
+use navi_actors::domain::import::MAX_MESSAGES;
 use navi_actors::domain::input::MAX_CONTENT_BYTES;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::CallId;
@@ -63,6 +64,12 @@ impl Next {
 pub(super) fn conversation(
     said: Vec<Said>,
 ) -> Result<(String, Vec<ImportedMessage>, Next), NaviError> {
+    if said.len() > MAX_MESSAGES {
+        return Err(invalid(format!(
+            "there may be {MAX_MESSAGES} messages at most, and these are {}; leave out the oldest",
+            said.len()
+        )));
+    }
     let mut instructions = Vec::new();
     let mut messages = Vec::new();
     let mut files = Vec::new();

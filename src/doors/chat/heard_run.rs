@@ -350,6 +350,7 @@ mod tests {
             is_subagent: false,
             call_id: CallId::new(),
             message_id: first,
+            lent: false,
         };
         heard.take(told(run_id, call));
         heard.take(told(run_id, delta(last, 0, "Found")));

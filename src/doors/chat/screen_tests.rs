@@ -339,6 +339,7 @@ fn a_subagent_is_told_of_and_not_listened_to() {
             is_subagent: true,
             call_id: call_id.clone(),
             message_id: MessageId::new(),
+            lent: false,
         },
     );
     shown.tell_of(

@@ -171,11 +171,17 @@ impl Request {
     ) -> Result<Self, NaviError> {
         let session = headers.get(&SESSION).map(|name| name.as_bytes().to_vec());
         let reader = move |bytes: &[u8]| {
-            let body = body::parse::<Body>(bytes)?;
+            let mut body = body::parse::<Body>(bytes)?;
             let begun = Begun::of(who, session.as_deref(), &body);
-            Ok((body, begun, Sha256::digest(bytes).into()))
+            let messages = match shape {
+                Shape::Chat => body.messages.take().unwrap_or_default(),
+                Shape::Generate => Vec::new(),
+            };
+            let said = all(messages)?;
+            Ok((body, said, begun, Sha256::digest(bytes).into()))
         };
-        let (body, begun, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
+        let (body, mut said, begun, hash) =
+            body::read(bytes, reader).await.map_err(|error| error.0)?;
         let model = body.model;
         let tools = body.tools.unwrap_or_default().into_iter().map(offered);
         let demands = Demands {
@@ -185,20 +191,6 @@ impl Request {
         let tools = asked::checked(tools.collect())?;
         let terms = Terms { tools, demands };
         let images = validate_images(body.images.unwrap_or_default())?;
-        let messages = match shape {
-            Shape::Chat => body.messages.unwrap_or_default(),
-            Shape::Generate => Vec::new(),
-        };
-        let mut said = Vec::new();
-        for (number, message) in (0..).zip(messages) {
-            let read = serde_json::from_value(message);
-            let read = read
-                .map_err(|error| invalid(error.to_string()))
-                .and_then(one);
-            said.push(read.map_err(|error| {
-                NaviError::new(error.code, format!("messages[{number}]: {}", error.message))
-            })?);
-        }
         with_ids(app, who, &begun, &mut said);
         if shape == Shape::Generate {
             let system = body.system.filter(|text| !text.is_empty());
@@ -289,6 +281,19 @@ fn with_ids(app: &App, who: Principal, begun: &Begun, said: &mut Vec<asked::Said
         }
     }
     said.retain(|message| message.role != Role::Tool || message.answers.is_some());
+}
+
+fn all(messages: Vec<Value>) -> Result<Vec<asked::Said>, NaviError> {
+    let said = (0..).zip(messages).map(|(number, message)| {
+        let read = serde_json::from_value(message);
+        let read = read
+            .map_err(|error| invalid(error.to_string()))
+            .and_then(one);
+        read.map_err(|error| {
+            NaviError::new(error.code, format!("messages[{number}]: {}", error.message))
+        })
+    });
+    said.collect()
 }
 
 fn one(said: Said) -> Result<asked::Said, NaviError> {

@@ -9,7 +9,7 @@ use navi_actors::domain::permissions::Action;
 use navi_actors::domain::session::command::ApprovalAnswer;
 use navi_actors::protocol::command::Decision;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
-use navi_actors::protocol::ids::{CallId, RunId};
+use navi_actors::protocol::ids::{CallId, RunId, SessionId};
 use navi_actors::protocol::import::ImportedMessage;
 use navi_actors::protocol::message::{Message, Role, ToolCall};
 use serde_json::Value;
@@ -18,8 +18,8 @@ use super::ids::{ResponseId, session_name};
 use super::request::{Approval, Entry, Request};
 use super::{stored, unknown};
 use crate::access::Principal;
-use crate::doors::answer::{Answer, Approvals, Begin, Place, Waits};
-use crate::doors::asked::{Asked, Said, Way, checked_name, invalid, session_of};
+use crate::doors::answer::{Answer, Approvals, Begin, Place, Repeat, Waits, was_asked_in};
+use crate::doors::asked::{Asked, Said, Way, checked_name, invalid, repeat_of, session_of};
 use crate::http::App;
 
 /// How many responses a request may refer to.
@@ -53,7 +53,17 @@ pub(super) async fn begin(
         let gone_on = go_on(app, who, turn, request.terms.demands).await?;
         return Ok(Begun::Run(Box::new(gone_on)));
     }
-    let (place, before) = place(app, who, headers, &request, turn > 0).await?;
+    let repeat = repeat_of(headers, request.hash)?;
+    // Two that go on from one response find it one after the other.
+    let there = match request.previous {
+        Some(previous) => Some(app.requests.turn(previous.session).await),
+        None => None,
+    };
+    let Standing {
+        place,
+        before,
+        waits,
+    } = standing(app, who, headers, &request, repeat).await?;
     let said = match place {
         // It has a history of its own.
         Place::Session(_) => said_alone(entries),
@@ -71,10 +81,15 @@ pub(super) async fn begin(
     let stores = request.stores;
     let asked = Asked::of(app, request.model, said, request.terms, request.streamed)?;
     if asked.is_task_by(headers)? {
+        drop(there);
         let profile_id = asked.profile_id.clone();
         let (form, chat) = (asked.form(), asked.into_chat());
         let text = (app.engine).complete(who.user, profile_id.as_deref(), chat, form);
         return Ok(Begun::Text(text.await?));
+    }
+    if let Some((session, run_id)) = waits.filter(|_| turn == 0) {
+        // The program says something else in place of what it was asked.
+        app.engine.stop_only(who.user, session, run_id).await?;
     }
     let way = Way {
         approvals: if stores {
@@ -84,9 +99,9 @@ pub(super) async fn begin(
             Approvals::OnThePage
         },
         place,
-        hash: request.hash,
+        repeat,
     };
-    let answer = asked.behind(before).answer_by(app, who, headers, way);
+    let answer = asked.behind(before).answer_by(app, who, way);
     Ok(Begun::Run(Box::new(answer.await?)))
 }
 
@@ -99,51 +114,73 @@ fn is_turn(entry: &Entry) -> bool {
     }
 }
 
-/// Where the conversation is, and what was said before it.
-async fn place(
+/// Where the conversation is, as a request finds it.
+struct Standing {
+    place: Place,
+    /// What was said before, where the place does not know it.
+    before: Vec<ImportedMessage>,
+    /// The run there that waits for the program.
+    waits: Option<(SessionId, RunId)>,
+}
+
+impl From<Place> for Standing {
+    fn from(place: Place) -> Self {
+        Self {
+            place,
+            before: Vec::new(),
+            waits: None,
+        }
+    }
+}
+
+async fn standing(
     app: &App,
     who: Principal,
     headers: &HeaderMap,
     request: &Request,
-    is_turn: bool,
-) -> Result<(Place, Vec<ImportedMessage>), NaviError> {
+    repeat: Repeat,
+) -> Result<Standing, NaviError> {
     if let Some(name) = &request.conversation {
         let name = checked_name("conversation", session_name(name))?;
-        return Ok((Place::Session(name), Vec::new()));
+        return Ok(Place::Session(name).into());
     }
     if let Some(previous) = request.previous {
-        return behind(app, who, previous, request.stores, is_turn).await;
+        return behind(app, who, previous, request.stores, repeat).await;
     }
     let place = match (session_of(headers)?, request.stores) {
         (Some(name), _) => Place::Session(name),
         (None, true) => Place::New,
         (None, false) => Place::Request,
     };
-    Ok((place, Vec::new()))
+    Ok(place.into())
 }
 
-/// Behind a response: in its session, where that has gone no further; else in a new one that
-/// knows what was said up to there.
+/// Behind a response: in its session, where that has gone no further but by this request; else in
+/// a new one that knows what was said up to there.
 async fn behind(
     app: &App,
     who: Principal,
     previous: ResponseId,
     stores: bool,
-    is_turn: bool,
-) -> Result<(Place, Vec<ImportedMessage>), NaviError> {
+    repeat: Repeat,
+) -> Result<Standing, NaviError> {
     let (engine, user, session) = (&app.engine, who.user, previous.session);
     let gone = |_| unknown(&previous.text());
     let stands = engine.standing(user, session).await.map_err(gone)?;
-    let runs = engine.session_runs(user, session, None).await?.runs;
-    let newest = runs.first().map(|run| run.run_id);
-    let is_newest = newest == Some(previous.run) && stands.queue.is_empty();
-    if is_newest && !stands.summary.ephemeral {
-        let waits = !stands.approvals.is_empty() || engine.waits_for_program(previous.run);
-        if waits && !is_turn {
-            // The program says something else in place of what it was asked.
-            engine.stop(user, session).await?;
+    let there = Place::Session(session.to_string());
+    if !stands.summary.ephemeral {
+        if was_asked_in(app, who, session, repeat).await? {
+            return Ok(there.into());
         }
-        return Ok((Place::Session(session.to_string()), Vec::new()));
+        let runs = engine.session_runs(user, session, None).await?.runs;
+        let newest = runs.first().map(|run| run.run_id);
+        if newest == Some(previous.run) && stands.queue.is_empty() {
+            let waits = !stands.approvals.is_empty() || engine.waits_for_program(previous.run);
+            return Ok(Standing {
+                waits: waits.then_some((session, previous.run)),
+                ..there.into()
+            });
+        }
     }
     let all = engine.snapshot(user, session).await.map_err(gone)?.messages;
     let last = all
@@ -153,8 +190,11 @@ async fn behind(
         return Err(unknown(&previous.text()));
     };
     let before = all.into_iter().take(last + 1).map(imported);
-    let place = if stores { Place::New } else { Place::Request };
-    Ok((place, before.collect::<Result<_, _>>()?))
+    Ok(Standing {
+        place: if stores { Place::New } else { Place::Request },
+        before: before.collect::<Result<_, _>>()?,
+        waits: None,
+    })
 }
 
 /// A message as an import has it: the form of an export is that of the wire.
@@ -261,7 +301,10 @@ async fn go_on(
     }
     let engine = &app.engine;
     let run_of = |_| unknown_run(run);
-    engine.run(who.user, run).await.map_err(run_of)?;
+    let found = engine.run(who.user, run).await.map_err(run_of)?;
+    if found.run.session_id != session {
+        return Err(unknown_run(run));
+    }
     for (call, _) in &results {
         if engine.run_of_lent_call(who.user, call).await != Some((session, run)) {
             return Err(invalid("a result is of no call of the run that asked"));

@@ -269,8 +269,19 @@ fn said(role: Role, text: String) -> Said {
     }
 }
 
-/// What of an item counts: none of those that tell what a server did by itself.
+/// What of an item counts: none of those that tell what a server did by itself, whatever they hold.
 fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
+    const COUNTED: [&str; 5] = [
+        "message",
+        "function_call",
+        "function_call_output",
+        "mcp_approval_response",
+        "item_reference",
+    ];
+    let kind = item.get("type").and_then(Value::as_str);
+    if kind.is_some_and(|kind| !COUNTED.contains(&kind)) {
+        return Ok(None);
+    }
     let item: Item = serde_json::from_value(item).map_err(|error| invalid(error.to_string()))?;
     let missing = |what: &str| invalid(format!("{what} is missing"));
     Ok(Some(match item.r#type.as_deref() {

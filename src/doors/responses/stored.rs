@@ -178,7 +178,7 @@ pub(super) async fn cancel(
             let goes = stands.run.is_some_and(|run| run.run_id == id.run);
             if goes {
                 let mut answer = joined(app, who, id).await?;
-                engine.stop(user, id.session).await?;
+                engine.stop_only(user, id.session, id.run).await?;
                 let head = head_of(id, &details.run);
                 let mut items = Items::new(id, head, None);
                 let status = loop {

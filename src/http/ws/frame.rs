@@ -7,6 +7,11 @@ use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::RunId;
 use serde_json::Value;
 
+use crate::http::values::{self, LIST, OBJECT};
+
+/// The most values of a frame. A message with all the images and files that it may have has some
+/// hundreds.
+const MAX_VALUES: usize = 10_000;
 const TYPES: [&str; 9] = [
     "message",
     "stop",
@@ -77,8 +82,17 @@ pub(crate) struct Parsed {
 /// Reads a frame.
 ///
 /// # Errors
-/// `invalid_json`, `unknown_type` or `invalid_field`.
+/// `invalid_json`, `unknown_type`, `invalid_field`, or `frame_too_large` where it is made of too
+/// many values.
 pub(crate) fn parse(text: &str) -> Result<Parsed, Refusal> {
+    if values::are_more_than(MAX_VALUES, text.as_bytes()) {
+        return Err(Refusal::new(
+            ErrorCode::FrameTooLarge,
+            format!(
+                "the frame has over {MAX_VALUES} values, which is the limit (a key is one, a list counts as {LIST}, an object as {OBJECT}); send what its type names, and nothing else"
+            ),
+        ));
+    }
     let value: Value = serde_json::from_str(text)
         .map_err(|error| Refusal::new(ErrorCode::InvalidJson, error.to_string()))?;
     let Value::Object(fields) = &value else {
@@ -135,11 +149,14 @@ fn client_id(value: Option<&Value>) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use navi_actors::domain::files::MAX_FILES;
+    use navi_actors::domain::input::{MAX_CONTENT_BYTES, MAX_IMAGES};
     use navi_actors::protocol::command::PlanEdit;
     use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+    use crate::http::values::LARGE_BYTES;
 
     #[test]
     fn the_list_of_types_is_that_of_the_frames() {
@@ -247,6 +264,28 @@ mod tests {
             (input.content.as_str(), input.client_id.as_deref()),
             ("hi", Some("c"))
         );
+    }
+
+    #[test]
+    fn a_frame_of_many_small_values_is_refused_before_they_are_made() {
+        // What stands behind them would be refused as no JSON, were it looked at.
+        let zeros = |n: usize| {
+            let long = "x".repeat(LARGE_BYTES);
+            let zeros = ",0".repeat(n - 1);
+            format!("{{\"type\":\"message\",\"content\":\"{long}\",\"x\":[0{zeros}]")
+        };
+        // Three keys, two texts.
+        let room = MAX_VALUES - OBJECT - 3 - 2 - LIST;
+        let fault = |text: &str| parse(text).unwrap_err().error.code;
+        assert_eq!(fault(&zeros(room + 1)), ErrorCode::FrameTooLarge);
+        assert_eq!(fault(&zeros(room)), ErrorCode::InvalidJson);
+        assert!(parse(&format!("{}}}", zeros(room))).is_ok());
+        // A message with all that it may have.
+        let all = json!({"type": "message", "content": "x".repeat(MAX_CONTENT_BYTES),
+            "images": vec!["aGk="; MAX_IMAGES],
+            "files": vec![json!({"name": "a", "path": "b"}); MAX_FILES],
+            "client_id": "c", "mode": "queue"});
+        assert!(parse(&all.to_string()).is_ok());
     }
 
     proptest! {

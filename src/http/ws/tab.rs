@@ -26,12 +26,11 @@ use super::{Admission, Subscription, feed_ended, in_portions, logged_out};
 use crate::access::Principal;
 use crate::http::App;
 use crate::http::error::close_reason;
+use crate::http::values::LARGE_BYTES;
 
 /// Frames that wait for the one before them.
 const MAX_WAITING: usize = 64;
 const MAX_WAITING_BYTES: usize = MAX_MESSAGE_JSON_BYTES;
-/// A frame is parsed beside the arbiter from this size on.
-const PARSED_ASIDE_BYTES: usize = 64 * 1024;
 
 /// One WebSocket on a session.
 ///
@@ -201,7 +200,7 @@ impl TabActor {
         let Ok(Subscription { session, .. }) = self.subscription else {
             return;
         };
-        let is_looked_at = self.busy && text.len() < PARSED_ASIDE_BYTES;
+        let is_looked_at = self.busy && text.len() < LARGE_BYTES;
         let parsed = is_looked_at.then(|| frame::parse(&text));
         if let Some(Ok(Parsed {
             frame: ClientFrame::Ping {},
@@ -288,9 +287,11 @@ async fn handle(
     session: SessionId,
     text: ByteString,
 ) -> Result<Option<String>, Refusal> {
-    let Parsed { frame, client_id } = if text.len() < PARSED_ASIDE_BYTES {
+    let Parsed { frame, client_id } = if text.len() < LARGE_BYTES {
         frame::parse(&text)
     } else {
+        // So large is a message, or what changes one: nothing is made of it for who may send none.
+        grant.check(Action::Converse)?;
         web::block(move || frame::parse(&text))
             .await
             .unwrap_or_else(|_| {

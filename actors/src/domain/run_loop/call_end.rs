@@ -68,21 +68,22 @@ impl CallResult {
     }
 }
 
-/// The event of a call that begins.
+/// The event of a call that begins. `lent`: its tool is the program's that asks.
 #[must_use]
-pub fn call_started(call: &ToolCall, message_id: MessageId, origin: Origin) -> Event {
+pub fn call_started(call: &ToolCall, message_id: MessageId, origin: Origin, lent: bool) -> Event {
     Event::ToolStarted {
         tool: call.name.clone(),
         args: call.arguments.clone(),
         is_subagent: origin.is_subagent(),
         call_id: call.id.clone(),
         message_id,
+        lent,
     }
 }
 
-/// The event of a call that ended.
+/// The event of a call that ended. `lent` as it began.
 #[must_use]
-pub fn call_ended(call: ToolCall, result: CallResult, origin: Origin) -> Event {
+pub fn call_ended(call: ToolCall, result: CallResult, origin: Origin, lent: bool) -> Event {
     Event::ToolCall {
         tool: call.name,
         args: call.arguments,
@@ -94,13 +95,14 @@ pub fn call_ended(call: ToolCall, result: CallResult, origin: Origin) -> Event {
         duration_ms: result.duration_ms,
         outside: result.outside,
         files: result.files,
+        lent,
     }
 }
 
-/// Records the one result of a call.
+/// Records the one result of a call, of a lent tool or not.
 pub(in crate::domain) fn end_call(
     origin: Origin,
-    call: ToolCall,
+    (call, lent): (ToolCall, bool),
     result: CallResult,
     now: DateTime<Utc>,
     records: &mut Vec<Record>,
@@ -119,5 +121,5 @@ pub(in crate::domain) fn end_call(
         records.push(Record::Tainted);
     }
     records.push(Record::Message(message));
-    records.push(Record::Event(call_ended(call, result, origin)));
+    records.push(Record::Event(call_ended(call, result, origin, lent)));
 }

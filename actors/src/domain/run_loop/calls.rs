@@ -177,7 +177,8 @@ impl OpenCalls {
         let mut records = Vec::new();
         while let Some(entry) = self.0.pop_front_if(|entry| entry.result.is_some()) {
             if let Some(result) = entry.result {
-                end_call(origin, entry.planned.call, result, now, &mut records);
+                let PlannedCall { call, lent, .. } = entry.planned;
+                end_call(origin, (call, lent), result, now, &mut records);
             }
         }
         records
@@ -200,7 +201,8 @@ impl OpenCalls {
             let result = entry
                 .result
                 .unwrap_or_else(|| CallResult::unfinished(why, begun, only_reads(&entry.planned)));
-            end_call(origin, entry.planned.call, result, now, records);
+            let PlannedCall { call, lent, .. } = entry.planned;
+            end_call(origin, (call, lent), result, now, records);
         }
     }
 }
@@ -213,5 +215,6 @@ fn only_reads(planned: &PlannedCall) -> bool {
 }
 
 fn started(entry: &OpenCall, origin: Origin) -> Record {
-    Record::Event(call_started(&entry.planned.call, entry.message_id, origin))
+    let PlannedCall { call, lent, .. } = &entry.planned;
+    Record::Event(call_started(call, entry.message_id, origin, *lent))
 }

@@ -442,6 +442,7 @@ impl RunLoop {
             .collect();
         let planned = message.tool_calls.iter().map(|call| PlannedCall {
             plan: book.plan(call),
+            lent: book.is_lent(&call.name),
             call: call.clone(),
         });
         self.phase = Phase::Tools(OpenCalls::of(message.id, planned.collect()));

@@ -221,6 +221,7 @@ impl RunLoop {
                     Some(hint) => CallPlan::Refuse(hint),
                     None => book.plan(&call),
                 },
+                lent: book.is_lent(&call.name),
                 call,
             })
             .collect();

@@ -111,6 +111,9 @@ pub trait CallBook {
     /// Whether the model may call a tool of this name.
     fn is_known(&self, tool: &str) -> bool;
 
+    /// Whether the tool of this name is one that the program that asks lent.
+    fn is_lent(&self, tool: &str) -> bool;
+
     /// What is to become of a call.
     fn plan(&mut self, call: &ToolCall) -> CallPlan;
 
@@ -126,6 +129,9 @@ pub trait CallBook {
 pub struct PlannedCall {
     pub call: ToolCall,
     pub plan: CallPlan,
+    /// Whether its tool is one that the program that asks lent.
+    #[serde(default)]
+    pub lent: bool,
 }
 
 /// What is to become of a call.

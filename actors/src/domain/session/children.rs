@@ -130,7 +130,9 @@ impl Session {
             };
             // What a child's call does is not known here.
             let result = CallResult::unfinished(why, true, false);
-            self.tell(Some(child.origin), call_ended(call, result, child.origin));
+            // Programs lend to the foreground run alone.
+            let ended = call_ended(call, result, child.origin, false);
+            self.tell(Some(child.origin), ended);
         }
         let ended = Write::RunEnded {
             run_id,

@@ -33,6 +33,8 @@ pub enum Command {
         /// What waits is not begun by it.
         hold: bool,
     },
+    /// As `Stop`, if this is the run that goes.
+    StopOnly(RunId),
     StopChild(RunId),
     Continue {
         /// With what a stop held back, whatever the last run left.

@@ -173,7 +173,7 @@ impl Session {
         let messages = self.ahead.run_messages.iter();
         let calls = messages.flat_map(|message| &message.tool_calls);
         calls
-            .filter(|call| self.ahead.started_calls.contains(&call.id))
+            .filter(|call| self.ahead.started_calls.contains_key(&call.id))
             .collect()
     }
 
@@ -195,6 +195,7 @@ impl Session {
                 author,
             } => self.change_queue(message_id, Some((content, author)), to)?,
             Command::Stop { hold } => self.stop(hold, to),
+            Command::StopOnly(run_id) => self.stop_only(run_id, to),
             Command::StopChild(run_id) => self.stop_child(run_id, to),
             Command::Continue { queue } => {
                 let run_id = self.continue_with(queue, now)?;

@@ -157,12 +157,13 @@ impl Session {
         let answered: HashSet<CallId> = messages
             .filter_map(|message| message.tool_call_id.clone())
             .collect();
+        let begun: HashSet<CallId> = self.ahead.started_calls.keys().cloned().collect();
         let waiting = self.ahead.approvals.iter();
         let waiting: HashSet<ApprovalId> =
             waiting.map(|asking| asking.pending.approval_id).collect();
         let since = Since {
             answered: &answered,
-            begun: &self.ahead.started_calls,
+            begun: &begun,
             waiting: &waiting,
         };
         let mut records = run_loop.resume(&since, now);

@@ -1,7 +1,7 @@
 //! A session as its changes make it: submitted, or committed and told. Both are this value, made
 //! by the same [`State::apply`], the second one a few changes behind the first.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -96,8 +96,8 @@ pub struct State {
     pub tainted_at: Option<DateTime<Utc>>,
     /// What nobody has answered yet, oldest first.
     pub approvals: Vec<Asking>,
-    /// Calls of the running run that have begun and have no result.
-    pub started_calls: HashSet<CallId>,
+    /// Calls of the running run that have begun and have no result, and whether their tool is lent.
+    pub started_calls: HashMap<CallId, bool>,
     /// The runs that the foreground run started, and those that they started.
     pub children: BTreeMap<RunId, Child>,
     pub last_seq: u64,
@@ -174,7 +174,11 @@ impl State {
             mode: loaded.mode.unwrap_or(mode),
             tainted_at: loaded.tainted_at,
             approvals: loaded.approvals,
-            started_calls: loaded.started_calls.into_iter().collect(),
+            started_calls: loaded
+                .started_calls
+                .into_iter()
+                .map(|call| (call.call_id, call.lent))
+                .collect(),
             children,
             last_seq: loaded.last_seq,
             accepted: VecDeque::new(),
@@ -286,10 +290,11 @@ impl State {
                 call_id,
                 tool,
                 args,
+                lent,
                 ..
             } => match child {
                 None => {
-                    self.started_calls.insert(call_id.clone());
+                    self.started_calls.insert(call_id.clone(), *lent);
                 }
                 Some(origin) => {
                     if let Some(child) = self.children.get_mut(&origin.run_id) {

@@ -62,7 +62,7 @@ fn a_child_leaves_the_foreground_alone() {
     state.apply_write(&Write::Message(Arc::new(message(run, None))));
     state.apply_write(&started(run, None));
     let call = CallId::new();
-    state.started_calls.insert(call.clone());
+    state.started_calls.insert(call.clone(), false);
     state.apply_write(&started(child, Some(run)));
     state.apply_write(&Write::RunEnded {
         run_id: child,
@@ -77,7 +77,7 @@ fn a_child_leaves_the_foreground_alone() {
     });
     let last = state.last_run.clone().unwrap();
     assert_eq!((last.run_id, last.state), (run, RunState::Running));
-    assert!(state.started_calls.contains(&call));
+    assert!(state.started_calls.contains_key(&call));
     assert_eq!(state.run_messages.len(), 1);
     // A run that goes on from another one brings no message of its own.
     state.apply_write(&started(next, None));

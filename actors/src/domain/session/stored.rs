@@ -1,6 +1,7 @@
 //! A session as it is read from the store.
 
 use chrono::{DateTime, Utc};
+use serde::Deserialize;
 
 use super::write::{ChunkRow, RunRow};
 use crate::domain::consent::Asking;
@@ -111,7 +112,7 @@ pub struct LoadedSession {
     /// part ended is not stored: `until` is the last event before which it can have.
     pub spans: Vec<Span>,
     /// Of the newest run, where it is still marked `running`: the calls whose start was told.
-    pub started_calls: Vec<CallId>,
+    pub started_calls: Vec<StartedCall>,
     /// Of `running_children`, the calls that were told to begin and not to end.
     pub child_calls: Vec<ChildCall>,
     /// None where it was never set.
@@ -124,6 +125,14 @@ pub struct LoadedSession {
     pub approvals: Vec<Asking>,
     /// Where `approvals` has any: the first event of the newest run.
     pub run_first_seq: Option<u64>,
+}
+
+/// A call of a foreground run, as its `tool_started` tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct StartedCall {
+    pub call_id: CallId,
+    #[serde(default)]
+    pub lent: bool,
 }
 
 /// A call of a child run, as its events tell it.

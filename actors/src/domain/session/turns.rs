@@ -228,6 +228,14 @@ impl Session {
         }
     }
 
+    pub(super) fn stop_only(&mut self, run_id: RunId, to: ReplyTo) {
+        if self.running_id() == Some(run_id) {
+            self.stop(false, to);
+        } else {
+            self.reply_now(to, Reply::Found(false));
+        }
+    }
+
     /// Whether a person asked this run to stop.
     pub(super) fn is_stopping(&self, run_id: RunId) -> bool {
         self.stopping == Some(run_id)

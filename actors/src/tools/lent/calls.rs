@@ -1,8 +1,9 @@
 //! Calls of lent tools that wait until a program says what came of them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashlink::LruCache;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,8 +25,8 @@ pub struct LentCalls(Arc<Mutex<Calls>>);
 #[derive(Debug, Default)]
 struct Calls {
     waiting: HashMap<CallId, Waiting>,
-    /// Of each person; the newest last.
-    answered: HashMap<UserId, VecDeque<(CallId, SessionId, RunId)>>,
+    /// Of each person.
+    answered: HashMap<UserId, LruCache<CallId, (SessionId, RunId)>>,
 }
 
 #[derive(Debug)]
@@ -119,9 +120,7 @@ impl LentCalls {
         if let Some(waits) = calls.waiting.get(call) {
             return Some((waits.session, waits.run_id));
         }
-        let mut answered = calls.answered.get(&user)?.iter().rev();
-        let found = answered.find(|(known, ..)| known == call);
-        found.map(|(_, session, run_id)| (*session, *run_id))
+        calls.answered.get(&user)?.peek(call).copied()
     }
 
     /// Tells a call what came of it, if it waits.
@@ -130,11 +129,9 @@ impl LentCalls {
         let Some(waits) = calls.waiting.remove(call) else {
             return;
         };
-        let answered = calls.answered.entry(waits.user).or_default();
-        if answered.len() == ANSWERED {
-            answered.pop_front();
-        }
-        answered.push_back((call.clone(), waits.session, waits.run_id));
+        let answered = calls.answered.entry(waits.user);
+        let answered = answered.or_insert_with(|| LruCache::new(ANSWERED));
+        answered.insert(call.clone(), (waits.session, waits.run_id));
         // It may have been stopped just now.
         let _ = waits.tell.send(result);
     }

@@ -46,6 +46,8 @@ fn what_is_lent_is_for_one_run_and_goes_before_ours() {
     let names = with.names(&["filesystem".to_owned()]);
     assert_eq!(names, ["filesystem", "weather", "todo"]);
     assert!(with.prompts(&names).ends_with("Be brief."));
+    assert!(with.is_lent("todo") && !with.is_lent("filesystem"));
+    assert!(!with.with_own(ours.clone()).is_lent("todo"));
     let call = with.prepare("todo", &json!({"city": "Kyiv"}), &names);
     assert_eq!(call.unwrap().provenance, Provenance::Outside);
     assert!(with.prepare("weather", &json!({}), &names).is_err());

@@ -254,6 +254,17 @@ fn a_message_sent_twice_before_it_is_told_is_one() {
 }
 
 #[test]
+fn a_stop_of_one_run_stops_none_that_came_after_it() {
+    let mut desk = Desk::new();
+    let first = desk.send("first", SendMode::Queue);
+    let second = desk.send("second", SendMode::Queue);
+    desk.ends(first.run_id, RunEnd::Answered);
+    let stop = |desk: &mut Desk, run_id| desk.ask(Command::StopOnly(run_id));
+    assert_eq!(stop(&mut desk, first.run_id), Ok(Reply::Found(false)));
+    assert_eq!(stop(&mut desk, second.run_id), Ok(Reply::Found(true)));
+}
+
+#[test]
 fn what_waits_is_not_begun_by_a_stop_that_holds_it() {
     let mut desk = Desk::new();
     let stop = |hold| Command::Stop { hold };
@@ -467,6 +478,7 @@ fn what_a_panic_left_unclear_can_be_said_at_once() {
         is_subagent: false,
         call_id: call.id.clone(),
         message_id: message.id,
+        lent: false,
     };
     desk.record(
         run_id,

@@ -47,6 +47,10 @@ impl CallBook for Tools {
         Ok(())
     }
 
+    fn is_lent(&self, _: &str) -> bool {
+        false
+    }
+
     fn plan(&mut self, call: &ToolCall) -> CallPlan {
         let reads = call.name.starts_with("read") || call.name == "spawn";
         CallPlan::Run {
@@ -297,13 +301,14 @@ impl Driver {
             }
             (None, _) => {
                 let id = CallId::new();
-                let event = call_started(&call(&id), MessageId::new(), child.origin);
+                let event = call_started(&call(&id), MessageId::new(), child.origin, false);
                 child.open = Some(id);
                 Record::Event(event)
             }
             (Some(_), 0) => return None,
             (Some(id), _) => {
-                let ended = call_ended(call(id), result(ToolOutcome::Success), child.origin);
+                let success = result(ToolOutcome::Success);
+                let ended = call_ended(call(id), success, child.origin, false);
                 child.open = None;
                 Record::Event(ended)
             }

@@ -8,7 +8,9 @@ use chrono::DateTime;
 use crate::domain::history::Branch;
 use crate::domain::session::change::Change;
 use crate::domain::session::state::State;
-use crate::domain::session::stored::{AcceptedId, ChildCall, LoadedSession, StoredRun};
+use crate::domain::session::stored::{
+    AcceptedId, ChildCall, LoadedSession, StartedCall, StoredRun,
+};
 use crate::domain::session::write::{RunRow, Write};
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, RunId, SessionId, UserId};
@@ -156,6 +158,13 @@ impl Stored {
                 args: call.args.clone(),
             })
         });
+        let started_calls = state
+            .started_calls
+            .iter()
+            .map(|(call_id, lent)| StartedCall {
+                call_id: call_id.clone(),
+                lent: *lent,
+            });
         LoadedSession {
             summary: state.summary.clone(),
             messages: self
@@ -194,9 +203,7 @@ impl Stored {
             last_run_branch: last.map_or(0, |run| run.branch_id),
             unfinished_parts: Vec::new(),
             spans: Vec::new(),
-            started_calls: running
-                .map(|_| state.started_calls.iter().cloned().collect())
-                .unwrap_or_default(),
+            started_calls: running.map(|_| started_calls.collect()).unwrap_or_default(),
             child_calls: child_calls.collect(),
             mode: Some(state.mode),
             tainted_at: state.tainted_at,
