@@ -29,7 +29,9 @@ use navi_actors::domain::permissions::Grant;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::Scopes;
-use navi_actors::store::{KeyOwner, SecretHash, Store, StoreError, User, WebLogin};
+use navi_actors::store::{
+    ANSWER_LIMIT, KeyOwner, LOCAL_USER, SecretHash, Store, StoreError, User, WebLogin,
+};
 use nonzero_ext::nonzero;
 use subtle::ConstantTimeEq as _;
 use tokio::runtime::Handle;
@@ -72,9 +74,6 @@ const LOGIN_RENEWAL: TimeDelta = TimeDelta::hours(6);
 const SIGN_ON_LIFETIME: TimeDelta = TimeDelta::days(7);
 /// How precise it is when a browser was last seen.
 const SEEN_PRECISION: TimeDelta = TimeDelta::minutes(10);
-
-/// A question to the database takes no longer than this.
-const STORE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,10 +157,8 @@ impl Access {
     pub(crate) fn new(
         store: Store,
         runtime: Handle,
-        links: Links,
         api_token: Option<&Secret>,
         accounts: bool,
-        user: UserId,
         data_dir: &Path,
     ) -> Self {
         let (holds, known) = (Holds::default(), Known::new(data_dir));
@@ -172,10 +169,10 @@ impl Access {
             passkeys: Passkeys::default(),
             store,
             runtime,
-            links,
+            links: Links::new(data_dir),
             api_token: api_token.map(|token| digest(token.reveal())),
             accounts,
-            user,
+            user: LOCAL_USER,
             tries: Tries::default(),
             shown: Shown::default(),
             sign_on: SignOns::default(),
@@ -361,13 +358,13 @@ impl Access {
         &self,
         work: impl Future<Output = Result<T, NaviError>> + Send + 'static,
     ) -> impl Future<Output = Result<T, NaviError>> {
-        let work = async move { tokio::time::timeout(STORE_LIMIT, work).await };
+        let work = async move { tokio::time::timeout(ANSWER_LIMIT, work).await };
         // Whoever asked may have gone: then nobody needs the answer.
         let done = AbortOnDropHandle::new(self.runtime.spawn(work));
         async move {
             let done = done.await.map_err(|error| internal(&error))?;
             done.unwrap_or_else(|_| {
-                let silent = format!("no answer within {} s", STORE_LIMIT.as_secs());
+                let silent = format!("no answer within {} s", ANSWER_LIMIT.as_secs());
                 Err(store_error(&StoreError::Unavailable(silent)))
             })
         }

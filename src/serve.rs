@@ -17,7 +17,7 @@ use navi_actors::engine::Engine;
 use navi_actors::metrics;
 use navi_actors::programs::end_groups;
 use navi_actors::protocol::phrase::Phrase;
-use navi_actors::store::{LOCAL_USER, Store};
+use navi_actors::store::Store;
 use navi_actors::tools::mcp;
 use navi_actors::tools::registry::Registry;
 use navi_actors::tools::sandbox::{self, Sandbox};
@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, error, info, warn};
 
-use crate::access::links::{Links, make_private_dir};
+use crate::access::links::make_private_dir;
 use crate::access::passkeys::site;
 use crate::access::{Access, SignOns};
 use crate::command::store_config;
@@ -197,10 +197,8 @@ impl Service {
         let access = Access::new(
             store.clone(),
             runtime.handle().clone(),
-            Links::new(&settings.data_dir),
             settings.api_token.as_ref(),
             settings.people.accounts,
-            LOCAL_USER,
             &settings.data_dir,
         )
         .with_sign_on(SignOns::new(settings.sign_on.clone())?);

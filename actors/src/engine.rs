@@ -63,7 +63,7 @@ use crate::services::{ResumePolicy, Services};
 use crate::session::SessionActor;
 use crate::session::messages::{Ask, Attach, Attached};
 use crate::session::replies::NoReply;
-use crate::store::{Store, StoreError};
+use crate::store::{ANSWER_LIMIT, Store, StoreError, answered};
 use crate::tools::workspace::FileAccess;
 use crate::watchdog::{Asked, Watchdog};
 
@@ -71,9 +71,6 @@ use crate::watchdog::{Asked, Watchdog};
 const GRACE_SHARE: f32 = 0.6;
 /// What sessions have of it until they are closed. The journal has at least the rest.
 const SESSIONS_SHARE: f32 = 0.85;
-
-/// A question to the store takes no longer than this.
-const STORE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The place in a home where deleted sessions wait.
 pub(crate) const TRASH: &str = ".trash";
@@ -227,15 +224,11 @@ impl Engine {
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
         let store = self.services.store.clone();
-        let work = async move { timeout(STORE_LIMIT, ask(store)).await };
+        let work = async move { answered(ANSWER_LIMIT, ask(store)).await };
         // Whoever asked may have gone: then nobody needs the answer.
         let work = AbortOnDropHandle::new(self.runtime.spawn(work));
         match work.await {
-            Ok(Ok(answer)) => answer.map_err(|error| store_error(&error)),
-            Ok(Err(_)) => Err(store_error(&StoreError::Unavailable(format!(
-                "no answer within {} s",
-                STORE_LIMIT.as_secs()
-            )))),
+            Ok(answer) => answer.map_err(|error| store_error(&error)),
             Err(error) => {
                 tracing::error!(%error, "a question to the store went down");
                 Err(NaviError::said(

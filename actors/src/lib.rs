@@ -35,6 +35,7 @@ pub mod root;
 pub mod run;
 pub mod services;
 pub mod session;
+pub mod session_turns;
 pub mod store;
 pub mod supervision;
 pub mod tools;

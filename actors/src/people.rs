@@ -18,7 +18,7 @@ use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::powers::Powers;
 use crate::root::store_error;
 use crate::services::now;
-use crate::store::{Held, Store, StoreError};
+use crate::store::{ANSWER_LIMIT, Held, Store, StoreError, answered};
 
 /// For so long what was used counts to the tokens of a day.
 pub(crate) const DAY: TimeDelta = TimeDelta::hours(24);
@@ -90,7 +90,7 @@ impl People {
     pub async fn powers(&self, user: UserId) -> Result<Powers, StoreError> {
         match &self.0 {
             None => Ok(Powers::All),
-            Some(several) => several.store.powers(user).await,
+            Some(several) => answered(ANSWER_LIMIT, several.store.powers(user)).await,
         }
     }
 
@@ -277,7 +277,8 @@ impl People {
         let Some(most) = several.limits(user).day_tokens() else {
             return Ok(());
         };
-        let used = several.store.tokens_since(user, now() - DAY).await;
+        let used = several.store.tokens_since(user, now() - DAY);
+        let used = answered(ANSWER_LIMIT, used).await;
         let used = used.map_err(|error| store_error(&error))?;
         if used < most {
             return Ok(());

@@ -43,7 +43,7 @@ use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::services::{Services, now};
 use crate::session::SessionActor;
 use crate::session::messages::Ask;
-use crate::store::StoreError;
+use crate::store::{StoreError, answered};
 use crate::supervision::{Ending, Guard};
 use crate::watchdog::{Asked, Sleeping, Watchdog, millis};
 
@@ -221,7 +221,7 @@ impl SystemRoot {
             return self.bring(session);
         }
         let store = self.services.store.clone();
-        let reached = async move { limited(store.reach(by, session)).await };
+        let reached = async move { answered(TAKE_LIMIT, store.reach(by, session)).await };
         Box::pin(reached.into_actor(self).then(move |found, actor, _| {
             let found = found.map_err(|error| store_error(&error));
             match found.and_then(|found| found.reach.check(needs)) {
@@ -266,7 +266,7 @@ impl SystemRoot {
             }
         };
         Box::pin(
-            limited(take)
+            answered(TAKE_LIMIT, take)
                 .into_actor(self)
                 .map(move |loaded, actor, ctx| {
                     actor.reading.remove(&session);
@@ -282,17 +282,6 @@ impl SystemRoot {
                 }),
         )
     }
-}
-
-/// What the store says, where it says it in time.
-async fn limited<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    let answer = tokio::time::timeout(TAKE_LIMIT, asked).await;
-    answer.unwrap_or_else(|_| {
-        let limit = TAKE_LIMIT.as_secs();
-        Err(StoreError::Unavailable(format!(
-            "no answer within {limit} s"
-        )))
-    })
 }
 
 impl SystemRoot {
@@ -447,6 +436,8 @@ impl Handler<CloseSessions> for SystemRoot {
         ctx: &mut Self::Context,
     ) -> Self::Result {
         self.closing = true;
+        // Nobody tells how these ended any more: who waits for it is told that the service closes.
+        self.ending.clear();
         let all: Vec<_> = self
             .live
             .write()

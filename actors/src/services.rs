@@ -24,6 +24,7 @@ use crate::protocol::ids::{OwnerId, UserId};
 use crate::root::store_error;
 use crate::run::Offers;
 use crate::session::log_moments::LogMoments;
+use crate::session_turns::SessionTurns;
 use crate::store::Store;
 use crate::supervision::Slot;
 use crate::tools::lent::Lending;
@@ -151,8 +152,8 @@ pub struct Services {
     pub prices: Arc<Prices>,
     pub hub: Hub,
     pub onlookers: Onlookers,
-    /// Held while who takes part in a session is changed: one change after the other.
-    pub sharing: Arc<tokio::sync::Mutex<()>>,
+    /// Who takes part in a session is changed one after the other.
+    pub sharing: SessionTurns,
     /// This process, as the store's owner of its sessions.
     pub owner: OwnerId,
     /// Where each session's workspace is.

@@ -3,12 +3,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashlink::LruCache;
 use navi_actors::protocol::ids::{CallId, SessionId, UserId};
+use navi_actors::session_turns::{SessionTurn, SessionTurns};
 use navi_actors::tools::lent::Offer;
-use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 /// How many of each kind are known of one person: the newest.
 const KNOWN: usize = 1_024;
@@ -23,7 +23,7 @@ pub(crate) struct Requests(Arc<Mutex<State>>);
 struct State {
     of: HashMap<UserId, OfPerson>,
     listening: HashMap<SessionId, usize>,
-    turns: HashMap<SessionId, Weak<AsyncMutex<()>>>,
+    turns: SessionTurns,
 }
 
 /// What one person's programs asked: no other's pushes it out.
@@ -189,22 +189,10 @@ impl Requests {
         }
     }
 
-    /// Requests that go on where a session stands look at that one after the other: this is one's
-    /// turn, until it is dropped.
-    pub(super) async fn turn(&self, session: SessionId) -> OwnedMutexGuard<()> {
-        let turn = {
-            let turns = &mut self.state().turns;
-            turns.retain(|_, turn| turn.strong_count() > 0);
-            turns
-                .get(&session)
-                .and_then(Weak::upgrade)
-                .unwrap_or_else(|| {
-                    let turn = Arc::default();
-                    turns.insert(session, Arc::downgrade(&turn));
-                    turn
-                })
-        };
-        turn.lock_owned().await
+    /// Requests that go on where a session stands look at that one after the other.
+    pub(super) async fn turn(&self, session: SessionId) -> SessionTurn {
+        let turns = self.state().turns.clone();
+        turns.take(session).await
     }
 
     pub(super) fn is_heard(&self, session: SessionId) -> bool {

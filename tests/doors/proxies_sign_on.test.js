@@ -49,7 +49,13 @@ function outside(proxy, { sign_on, ...how }) {
   });
   world.elsewhere = async (options = {}) => {
     const context = await newContext(world.browser, { viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', serviceWorkers: 'block', ...options });
-    await context.addInitScript((page) => { if (location.href.startsWith(page)) localStorage.setItem('navi.first_steps', 'done'); }, world.address);
+    await context.addInitScript((page) => {
+      if (!location.href.startsWith(page)) return;
+      localStorage.setItem('navi.first_steps', 'done');
+      new MutationObserver(() => {
+        if (localStorage.getItem('navi.key') === null && document.querySelector('navi-composer') !== null) document.documentElement.dataset.early = '';
+      }).observe(document, { childList: true, subtree: true });
+    }, world.address);
     const tab = new Tab(await context.newPage());
     await tab.page.goto(world.address);
     return tab;
@@ -158,6 +164,7 @@ for (const [kind, proxy] of Object.entries(PROXIES)) {
         const tab = await it_has.elsewhere({ httpCredentials: { username, password } });
         await tab.ready();
         assert.equal(await tab.sessions.count(), 0);
+        assert.equal(await tab.page.locator('[data-early]').count(), 0, 'the page of nobody was shown');
         await streams(it_has, tab, username);
         await part(tab, 'open-account').click();
         await part(tab, 'account-name').filter({ hasText: username }).waitFor();

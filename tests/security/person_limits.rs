@@ -9,8 +9,8 @@ use futures_util::stream;
 use reqwest::{Method, Response, StatusCode, multipart};
 use serde_json::{Value, json};
 
-use super::shares::{session, several};
-use crate::fake_model::Step;
+use super::shares::{busy, says, session, several, waits_in_line};
+use crate::fake_model::{Reply, Step};
 use crate::person::{Person, answered};
 use crate::server::{PATIENCE, Server, client};
 
@@ -83,6 +83,56 @@ async fn a_small_task_while_all_runs_of_its_person_wait() {
     );
     // What the run waits for may be made of it.
     done(chat(&server, &anna, "tags", ("x-navi-task", "tags")).await);
+}
+
+/// Asks for the weather, which the program itself tells.
+fn about_weather(messages: &Value) -> Value {
+    let tool = json!({"type": "function", "function": {
+        "name": "weather", "parameters": {"type": "object", "properties": {}},
+    }});
+    json!({"model": "navi", "messages": messages, "tools": [tool]})
+}
+
+#[tokio::test]
+async fn a_run_that_waits_leaves_its_turn_to_others_of_its_person() {
+    let (model, server) = several(&[("NAVI_PERSON_RUNS", "1"), ("NAVI_CONSENT_MODE", "ask")]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let asks = async |body: Value| {
+        let request = client().post(format!("{}/v1/chat/completions", server.url));
+        done(answered(request.bearer_auth(&anna.token), Some(body)).await)
+    };
+    // For its program, which asks Navi in its turn.
+    model.script([Step::tool_call("weather", json!({}))]);
+    let question = json!({"role": "user", "content": "How is it?"});
+    let waits = asks(about_weather(&json!([question]))).await;
+    let called = &waits["choices"][0]["message"];
+    let call = &called["tool_calls"][0]["id"];
+    model.script([Step::text("It snows.")]);
+    let own = done(chat(&server, &anna, "look outside", ("x-any", "thing")).await);
+    let told = &own["choices"][0]["message"]["content"];
+    assert_eq!(told, "It snows.");
+    let result = json!({"role": "tool", "tool_call_id": call, "content": told});
+    model.script([Step::text("Snow.")]);
+    let end = asks(about_weather(&json!([question, called, result]))).await;
+    assert_eq!(end["choices"][0]["message"]["content"], "Snow.");
+    // For its person, and it goes on once nobody else of hers works.
+    let write = json!({"action": "write", "path": "a.txt", "content": "x"});
+    model.script([Step::tool_call("filesystem", write)]);
+    let (_, mut asking) = says(&server, &anna, "write").await;
+    let asked = asking.next_of("approval_requested").await;
+    let held = Reply::new([Step::text("one "), Step::hold("gate"), Step::text("two")]);
+    model.script(held.when("be busy"));
+    let (_, mut tab) = busy(&server, &anna).await;
+    tab.next_of("stream_delta").await;
+    let allow = json!({
+        "type": "approve", "approval_id": asked["approval_id"], "decision": "once",
+    });
+    asking.send(&allow).await;
+    assert!(waits_in_line(&mut asking).await);
+    model.release("gate");
+    tab.next_of("stream_end").await;
+    assert_eq!(asking.next_of("tool_call").await["success"], true);
+    asking.next_of("stream_end").await;
 }
 
 #[tokio::test]

@@ -23,11 +23,16 @@ pub(super) async fn session(server: &Server, person: &Person) -> String {
 
 /// A session of somebody's, with a message sent that the model does not answer before it is told.
 pub(super) async fn busy(server: &Server, person: &Person) -> (String, Socket) {
+    says(server, person, "be busy").await
+}
+
+/// A session of somebody's, with this message sent.
+pub(super) async fn says(server: &Server, person: &Person, content: &str) -> (String, Socket) {
     let session = session(server, person).await;
     let by = [("authorization", format!("Bearer {}", person.token))];
     let socket = format!("/ws/sessions/{session}");
     let mut tab = server.socket_with(&socket, &by).await.unwrap();
-    tab.send(&json!({"type": "message", "content": "be busy"}))
+    tab.send(&json!({"type": "message", "content": content}))
         .await;
     (session, tab)
 }

@@ -7,7 +7,7 @@
 import { loadTroubles, t } from '../i18n/index.js';
 import { phraseText } from '../i18n/phrases.js';
 import { api, ApiError } from '../net/api.js';
-import { onOtherKey, sharedSecret, takeInvitation, takeKey } from '../net/key.js';
+import { key, onOtherKey, sharedSecret, takeInvitation, takeKey } from '../net/key.js';
 import { loadPart } from '../net/part.js';
 import { people } from '../net/people.js';
 import { Socket } from '../net/socket.js';
@@ -25,8 +25,8 @@ import { restoreKept } from './restore.js';
 import { loadSeen } from './seen.js';
 import { begin, onRefused, onUnauthorized, openSession, post, takeBack } from './session.js';
 import {
-  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, justLinked,
-    listConnection, NEW, openId, outdated, panel, profiles, returned, rowOf, sessions, sharedLink,
+  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, isKnown,
+    justLinked, listConnection, NEW, openId, outdated, panel, profiles, returned, rowOf, sessions, sharedLink,
     shownFile, shownRun, shownTagsOf,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
@@ -42,6 +42,7 @@ const FETCH_SHOWS_UP_MS = 15_000;
 
 export function boot() {
   takeKey();
+  isKnown.set(key() !== '');
   const back = takeAnswer();
   if (back?.purpose === 'sign-in') returned.set(back.answer);
   loadPrefs();
@@ -94,11 +95,15 @@ function openList() {
       if (wasOpen.get() || isKept()) void lookForUpdate();
       if (!wasOpen.get()) void keepShell();
       wasOpen.set(true);
+      isKnown.set(true);
     },
     onframe: listFrame,
     onstate: (state, silent_since_ms) => {
       listConnection.set(state);
-      if (state === 'silent') silentSince.set(silent_since_ms);
+      if (state === 'silent') {
+        silentSince.set(silent_since_ms);
+        isKnown.set(true);
+      }
       // A socket tells nothing of why it was refused: a request does.
       if (state === 'lost') void lookAround();
     },
@@ -130,6 +135,8 @@ export async function lookAround() {
     setStatus(system);
   } catch (error) {
     if (login_refused || (error instanceof ApiError && error.code === 'unauthorized')) signedOut.set(true);
+  } finally {
+    isKnown.set(true);
   }
 }
 

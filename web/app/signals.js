@@ -174,6 +174,8 @@ export const printing = signal(false);
 /** Stretches of work that a reader opened or folded, by their id. */
 export const unfolded = signal(/** @type {ReadonlyMap<string, boolean>} */ (new Map()));
 
+/** Whether it is known who looks, or a login is kept here: the page of nobody is shown to nobody. */
+export const isKnown = signal(false);
 export const signedOut = signal(false);
 /** Who signed in; null until the service has told it. */
 export const account = signal(/** @type {AccountInfo | null} */ (null));

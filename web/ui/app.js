@@ -3,7 +3,7 @@ import { folded } from '../app/prefs.js';
 import { lookAtOpen } from '../app/seen.js';
 import { openAgain, stop } from '../app/session.js';
 import {
-  announcements, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel,
+  announcements, approvals, drawerOpen, hasAccounts, invitation, isAdmin, isKnown, openId, openTitle, panel,
   returned, sessionError, sessions, sharedLink, signedOut, toasts,
 } from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
@@ -124,12 +124,12 @@ export class NaviApp extends NaviElement {
   }
 
   render() {
-    if (!hasWords.get()) return html`<main class="signin starting" aria-busy="true"
-      data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
+    if (!hasWords.get()) return starting();
     if (sharedLink.get() !== null)
       return html`<navi-shared></navi-shared>${panel.get() === 'image' ? opened('image') : nothing}`;
     if (invitation.get() !== null) return html`<navi-invitation></navi-invitation>`;
     if (signedOut.get() || returned.get() !== null) return html`<navi-sign-in></navi-sign-in>`;
+    if (!isKnown.get()) return starting();
     const drawer = drawerOpen.get();
     const id = openId.get();
     const error = sessionError.get();
@@ -182,6 +182,11 @@ export class NaviApp extends NaviElement {
         data-testid="announcer">${repeat(announcements.get(), ({ id }) => id,
           ({ text }) => html`<p>${text}</p>`)}</div>`;
   }
+}
+
+function starting() {
+  return html`<main class="signin starting" aria-busy="true"
+    data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
 }
 
 /** What stands over the page. @param {ReturnType<typeof panel.get>} name */

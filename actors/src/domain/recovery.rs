@@ -11,7 +11,7 @@ use crate::protocol::message::{Message, MessageState, Role, ToolCall, ToolOutcom
 use crate::protocol::session::UnknownCall;
 
 use super::run_loop::{
-    CallResult, Record, RunEnd, RunSummary, Unfinished, call_started, end_call, failed,
+    CallResult, CallStage, Record, RunEnd, RunSummary, Unfinished, call_started, end_call, failed,
 };
 
 /// Streamed text that no message holds yet.
@@ -64,8 +64,12 @@ pub fn close<M: AsRef<Message>>(
                 lent,
             )));
         }
-        let only_reads = dead.reads.contains(&open.call.id);
-        let result = CallResult::unfinished(why, begun, only_reads);
+        let stage = match begun {
+            false => CallStage::NotBegun,
+            true if dead.reads.contains(&open.call.id) => CallStage::Reading,
+            true => CallStage::Working,
+        };
+        let result = CallResult::unfinished(why, stage);
         let call = open.call.clone();
         end_call(origin, (call, lent), result, now, &mut records);
     }

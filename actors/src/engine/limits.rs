@@ -2,13 +2,13 @@
 
 use tokio::time::timeout;
 
-use super::{Engine, STORE_LIMIT};
+use super::Engine;
 use crate::people::Turn;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
 use crate::protocol::limits::{LimitsChange, LimitsInfo, PersonLimits};
 use crate::root::store_error;
-use crate::store::StoreError;
+use crate::store::{ANSWER_LIMIT, StoreError};
 
 impl Engine {
     /// What a person has at the most; none where there is one user.
@@ -46,7 +46,7 @@ impl Engine {
         let changing = self
             .runtime
             .spawn(async move { people.change_limits(user, change).await });
-        let changed = match timeout(STORE_LIMIT, changing).await {
+        let changed = match timeout(ANSWER_LIMIT, changing).await {
             Ok(Ok(changed)) => changed,
             Ok(Err(error)) => Err(StoreError::Unavailable(error.to_string())),
             Err(_) => Err(StoreError::Unavailable("no answer in time".to_owned())),

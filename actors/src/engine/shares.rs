@@ -44,8 +44,8 @@ impl Engine {
         name: &str,
     ) -> Result<PersonRef, NaviError> {
         self.need_accounts()?;
-        let _turn = self.services.sharing.lock().await;
         let owner = self.find(OpenSession::as_owner(user, session)).await?;
+        let _turn = self.services.sharing.take(session).await;
         let key = names::key(name);
         let found = self.stored(async move |store| store.user_by_name(&key).await);
         let Some((person, _)) = found.await? else {
@@ -88,8 +88,8 @@ impl Engine {
         session: SessionId,
         person: UserId,
     ) -> Result<(), NaviError> {
-        let _turn = self.services.sharing.lock().await;
         let owner = self.find(OpenSession::as_owner(user, session)).await?;
+        let _turn = self.services.sharing.take(session).await;
         self.take_out(session, owner, person).await
     }
 
@@ -98,9 +98,9 @@ impl Engine {
     /// # Errors
     /// `session_not_found`; `invalid_field` where it is their own.
     pub async fn leave_session(&self, user: UserId, session: SessionId) -> Result<(), NaviError> {
-        let _turn = self.services.sharing.lock().await;
         let open = OpenSession::as_participant(user, session);
         let owner = self.find(open).await?;
+        let _turn = self.services.sharing.take(session).await;
         if owner == user {
             return Err(invalid(
                 "this conversation is yours: delete it, or take the others out of it",
@@ -136,8 +136,8 @@ impl Engine {
 
     /// Tells these sessions that somebody who took part is gone.
     pub async fn tell_gone(&self, person: UserId, sessions: Vec<SessionId>) {
-        let _turn = self.services.sharing.lock().await;
         for session in sessions {
+            let _turn = self.services.sharing.take(session).await;
             self.onlookers().end(By::Person(person), session);
             let owner = self.stored(async move |store| store.session_owner_user(session).await);
             let told = match owner.await {

@@ -39,6 +39,7 @@ use crate::pulls::Pulls;
 use crate::root::{OpenSession, SystemRoot, store_error};
 use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
 use crate::session::log_moments::LogMoments;
+use crate::session_turns::SessionTurns;
 use crate::store::{LogLimits, Store};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
 use crate::tools::lent::Lending;
@@ -231,7 +232,7 @@ impl Engine {
             prices: Arc::new(Prices::new(config.prices_file)),
             hub: Hub::default(),
             onlookers: Onlookers::default(),
-            sharing: Arc::default(),
+            sharing: SessionTurns::default(),
             owner: OwnerId::new(),
             homes,
             means,

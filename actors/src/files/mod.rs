@@ -16,7 +16,6 @@ mod views;
 mod tests;
 
 use std::io;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +26,6 @@ use chrono::TimeDelta;
 use infer::MatcherType;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::Semaphore;
-use tokio_util::task::AbortOnDropHandle;
 
 pub use self::incoming::{Upload, Whose};
 use self::shelf::Shelf;
@@ -217,12 +215,11 @@ impl SessionFiles {
         if paths.is_empty() {
             return;
         }
-        let store = self.store.clone();
-        let noted = apart(async move {
-            let files = store.files_at(session, &paths).await?;
+        let noted = async {
+            let files = self.store.files_at(session, &paths).await?;
             let ids: Vec<FileId> = files.iter().map(|known| known.file.file_id).collect();
-            store.use_files(session, &ids, now()).await
-        });
+            self.store.use_files(session, &ids, now()).await
+        };
         if let Err(error) = noted.await {
             tracing::warn!(%error, "the use of a file could not be noted");
         }
@@ -325,17 +322,4 @@ fn not_stored(error: &std::io::Error) -> NaviError {
         _ => "the file could not be stored; see Navi's log",
     };
     NaviError::new(ErrorCode::Internal, message)
-}
-
-/// Has a task of its own do what writes. The run whose call this is for waits for its own commits,
-/// and asks none of its calls how far they are meanwhile: what holds the database has to go on.
-async fn apart<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    match AbortOnDropHandle::new(tokio::spawn(work)).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            // The runtime ends, and whoever asked with it.
-            Err(_) => std::future::pending().await,
-        },
-    }
 }

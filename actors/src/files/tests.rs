@@ -6,8 +6,6 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use chrono::TimeDelta;
-use futures_util::FutureExt as _;
-use serde_json::json;
 use tempfile::TempDir;
 
 use super::janitor::Sweeper;
@@ -295,23 +293,6 @@ async fn what_is_past_its_time_goes_and_what_is_used_stays() {
     let mut whole = String::new();
     open.content.read_to_string(&mut whole).await.unwrap();
     assert_eq!(whole, "a");
-}
-
-#[tokio::test]
-async fn a_call_that_nobody_asks_how_far_it_is_holds_no_write_back() {
-    let place = Fixture::new(FileLimits::default()).await;
-    let sent = place.upload(&[("a.txt", b"a")]).await.unwrap();
-    let attached = place.files.attach(place.session, &refs(&sent)).await;
-    let attached = attached.unwrap();
-    let arguments = json!({"path": attached[0].path});
-    let mut noted = Box::pin(place.files.used_by_call(place.session, &arguments));
-    let (store, ids) = (&place.files.store, [attached[0].file_id]);
-    // Wherever it stands.
-    while (&mut noted).now_or_never().is_none() {
-        let written = store.use_files(place.session, &ids, now());
-        let written = tokio::time::timeout(Duration::from_secs(10), written).await;
-        assert_eq!(written.unwrap().unwrap().len(), 1);
-    }
 }
 
 #[tokio::test]

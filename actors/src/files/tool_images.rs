@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 
-use super::{SessionFiles, apart};
+use super::SessionFiles;
 use crate::documents;
 use crate::domain::files::{FileView, FileViews, path_of};
 use crate::protocol::file::{AttachedFile, FileSource};
@@ -34,14 +34,6 @@ impl SessionFiles {
         tool: &str,
         images: Vec<ToolImage>,
     ) -> KeptImages {
-        if images.is_empty() {
-            return KeptImages::default();
-        }
-        let (files, tool) = (self.clone(), tool.to_owned());
-        apart(async move { files.keep_all(session, &tool, images).await }).await
-    }
-
-    async fn keep_all(&self, session: SessionId, tool: &str, images: Vec<ToolImage>) -> KeptImages {
         let mut kept = KeptImages::default();
         let given = images.len();
         if given > MAX_IMAGES {

@@ -3,7 +3,8 @@
 use actix::Addr;
 
 use super::context::RunContext;
-use super::driver::Driver;
+use super::driver::{Basis, Driver};
+use super::turn::RunTurn;
 use super::{ChildReport, RunActor, RunSetup, Work};
 use crate::domain::context;
 use crate::domain::model_choice::{self, Choice, RunConfig};
@@ -11,13 +12,11 @@ use crate::domain::run_loop::{Cut, Record, RunLoop, RunStart, ended_unbegun};
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::StartPoint;
 use crate::metrics;
-use crate::people::Turn;
 use crate::profiles::SessionProfile;
 use crate::protocol::error::NaviError;
-use crate::protocol::event::{Event, WaitReason};
+use crate::protocol::event::Event;
 use crate::protocol::message::Role;
 use crate::protocol::phrase::{Phrase, PhraseCode};
-use crate::protocol::powers::Powers;
 use crate::protocol::session::SessionSummary;
 use crate::root::store_error;
 use crate::services::{Services, now};
@@ -32,15 +31,12 @@ pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
         Work::Turn(turn) => turn.config.take(),
         Work::Child(_) => None,
     };
-    // A child's time is its parent's.
-    let _turn = match &setup.work {
-        Work::Turn(_) => turn(&setup).await,
-        Work::Child(_) => None,
-    };
+    let mut turn = RunTurn::of(&setup);
+    turn.take(&mut setup.deadline).await;
     let begun = tokio::select! {
         biased;
         () = setup.ends.stop.cancelled() => None,
-        begun = begin(&setup, known) => Some(begun),
+        begun = begin(&setup, turn, known) => Some(begun),
     };
     let error = match begun {
         Some(Ok(begun)) => {
@@ -79,30 +75,6 @@ pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
     }
 }
 
-/// Waits until this is one of as many runs as go of one person's at once. None where it is not to
-/// wait any longer: what it does then it does not for long.
-async fn turn(setup: &RunSetup) -> Option<Turn> {
-    let people = &setup.services.people;
-    if let Some(turn) = people.try_run(setup.user_id) {
-        return Some(turn);
-    }
-    let runs = people.limits(setup.user_id).map_or(0, |limits| limits.runs);
-    let runs_go = Phrase::new(PhraseCode::RunsGo, [("n", runs.to_string())]);
-    let waits = Event::waiting(WaitReason::Lane, runs_go, false);
-    let told = Command::Record {
-        run_id: setup.origin.run_id,
-        records: vec![Record::Event(waits)],
-    };
-    // A session that is gone ends this run.
-    let _ = setup.session.send(Ask::<u64>::new(told)).await;
-    tokio::select! {
-        biased;
-        () = setup.ends.stop.cancelled() => None,
-        () = setup.ends.interrupt.cancelled() => None,
-        turn = people.run(setup.user_id) => Some(turn),
-    }
-}
-
 /// Whether it was told which model answers.
 #[derive(Clone, Copy)]
 enum ModelTold {
@@ -114,13 +86,15 @@ enum ModelTold {
 struct Begun {
     config: RunConfig,
     told: ModelTold,
-    context: RunContext,
-    /// Its user's.
-    powers: Powers,
+    basis: Basis,
 }
 
 /// Reads the conversation and finds the run's profile, its model, and what its user may use.
-async fn begin(setup: &RunSetup, known: Option<Box<RunConfig>>) -> Result<Begun, NaviError> {
+async fn begin(
+    setup: &RunSetup,
+    turn: RunTurn,
+    known: Option<Box<RunConfig>>,
+) -> Result<Begun, NaviError> {
     if let Work::Turn(_) = setup.work {
         setup.services.people.check_tokens(setup.user_id).await?;
     }
@@ -137,8 +111,11 @@ async fn begin(setup: &RunSetup, known: Option<Box<RunConfig>>) -> Result<Begun,
     Ok(Begun {
         config,
         told,
-        context,
-        powers: powers.map_err(|error| store_error(&error))?,
+        basis: Basis {
+            context,
+            powers: powers.map_err(|error| store_error(&error))?,
+            turn,
+        },
     })
 }
 
@@ -179,8 +156,7 @@ fn driver(
     let Begun {
         config,
         told,
-        context,
-        powers,
+        basis,
     } = begun;
     let from = match &mut setup.work {
         Work::Turn(turn) => std::mem::take(&mut turn.from),
@@ -189,7 +165,7 @@ fn driver(
     let (again, steps) = match from {
         StartPoint::Stored(run_loop) => {
             tracing::info!(profile = config.profile.id, "run goes on after a restart");
-            let mut driver = Driver::new(setup, own, *run_loop, context, powers);
+            let mut driver = Driver::new(setup, own, *run_loop, basis);
             driver.prepare_again(&config);
             driver.run_loop.on_window(config.window);
             let window = Record::Window(config.window);
@@ -199,7 +175,7 @@ fn driver(
     };
     let (goal, wants_plan, context_tokens) = match &setup.work {
         Work::Turn(turn) => (
-            goal(&context),
+            goal(&basis.context),
             turn.plans && config.profile.flags.planning_enabled,
             turn.context_tokens,
         ),
@@ -216,7 +192,7 @@ fn driver(
         // A toy cannot plan, and would only make its user wait.
         plans: wants_plan && !config.choice.model.demo,
         steps,
-        edits_since: context.last_told(setup.origin.run_id),
+        edits_since: basis.context.last_told(setup.origin.run_id),
         max_tokens: setup.max_tokens,
         context_tokens,
         window: config.window,
@@ -236,7 +212,7 @@ fn driver(
         profile = config.profile.id,
         "run begins"
     );
-    let mut driver = Driver::new(setup, own, run_loop, context, powers);
+    let mut driver = Driver::new(setup, own, run_loop, basis);
     records.extend(driver.repeat(&config, &again));
     (driver, config, records)
 }

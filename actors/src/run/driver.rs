@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::begin::{find_config, notices};
 use super::book::Book;
 use super::context::RunContext;
+use super::turn::RunTurn;
 use super::{ChildReport, Ends, FileChanges, RunActor, RunSetup, Work};
 use crate::domain::demands::Demands;
 use crate::domain::model_calls::ModelCall;
@@ -54,6 +55,7 @@ pub(super) struct Driver {
     pub(super) origin: Origin,
     pub(super) ends: Ends,
     pub(super) deadline: Instant,
+    pub(super) turn: RunTurn,
     pub(super) run_loop: RunLoop,
     pub(super) context: RunContext,
     pub(super) work: Work,
@@ -102,6 +104,14 @@ pub(super) struct Driver {
     _loan: Option<Borrowed>,
 }
 
+/// What a run works on, as it found it when it began.
+pub(super) struct Basis {
+    pub(super) context: RunContext,
+    /// Its user's.
+    pub(super) powers: Powers,
+    pub(super) turn: RunTurn,
+}
+
 /// That of the message which a turn answers.
 fn client_id<'a>(work: &Work, context: &'a RunContext) -> Option<&'a str> {
     let Work::Turn(turn) = work else {
@@ -117,9 +127,13 @@ impl Driver {
         setup: RunSetup,
         own: Addr<RunActor>,
         run_loop: RunLoop,
-        context: RunContext,
-        powers: Powers,
+        basis: Basis,
     ) -> Self {
+        let Basis {
+            context,
+            powers,
+            turn,
+        } = basis;
         let limits = setup.services.runs;
         let last_seq = match &setup.work {
             Work::Turn(turn) => turn.last_seq,
@@ -142,6 +156,7 @@ impl Driver {
             origin: setup.origin,
             ends: setup.ends,
             deadline: setup.deadline,
+            turn,
             run_loop,
             context,
             work: setup.work,
@@ -197,6 +212,7 @@ impl Driver {
         }
         while !self.run_loop.is_over() {
             fail::fail_point!("run::step");
+            self.turn.take(&mut self.deadline).await;
             if self.is_to_be_left() {
                 return self.park(None).await;
             }

@@ -25,6 +25,7 @@ mod proposals;
 mod subagents;
 mod telling;
 mod tool_calls;
+mod turn;
 
 pub(crate) use self::begin::known_config;
 pub(crate) use self::context::would_send;
@@ -201,6 +202,14 @@ impl Ends {
             wind_down: self.wind_down.child_token(),
             park: CancellationToken::new(),
             interrupt: self.interrupt.child_token(),
+        }
+    }
+
+    /// Ends when the service shuts down, in whatever way.
+    async fn leaves(&self) {
+        tokio::select! {
+            () = self.wind_down.cancelled() => {}
+            () = self.park.cancelled() => {}
         }
     }
 }

@@ -28,14 +28,6 @@ impl Driver {
         matches!(self.work, Work::Turn(_)) && !self.run_loop.is_over()
     }
 
-    /// Ends when the service shuts down, in whatever way.
-    pub(super) async fn leaves(&self) {
-        tokio::select! {
-            () = self.ends.wind_down.cancelled() => {}
-            () = self.ends.park.cancelled() => {}
-        }
-    }
-
     /// The service shuts down and this run goes on in the next one: it is left in the store as
     /// it stands, with what the model had said of a reply that was cut off.
     pub(super) async fn park(&mut self, partial: Option<ModelReply>) -> Result<(), RunGone> {

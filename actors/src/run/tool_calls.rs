@@ -1,5 +1,6 @@
 //! The calls of one reply: started, watched, answered.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 
 use super::FileChanges;
 use super::consent::{Approval, CallFuture, CallProgress};
@@ -57,8 +59,11 @@ impl Driver {
         let spawning = spawning.count() as u64;
         let agents: Arc<dyn Agents> = Arc::new(self.spawner(&config.profile, spawning));
         let opened = self.open_group(config, group, &agents).await?;
-        // How many calls run; the others of `moving` wait for a person.
+        // How many calls run; the others of `moving` wait for a person. Those of lent tools wait
+        // for a program.
         let mut working = opened.begun.len();
+        let is_own = |planned: &PlannedCall| !planned.lent;
+        let mut of_own = opened.begun.iter().filter(|it| is_own(&it.0)).count();
         let mut moving: FuturesUnordered<CallFuture> = FuturesUnordered::new();
         for (planned, approval) in opened.begun {
             moving.push(self.ending(config, &planned, approval, opened.untrusted, &agents));
@@ -67,12 +72,15 @@ impl Driver {
             moving.push(self.answering(asked));
         }
         loop {
+            if of_own == 0 && !moving.is_empty() {
+                self.turn.give_back();
+            }
             let before = tokio::time::Instant::now();
             let moved = tokio::select! {
                 biased;
                 () = self.ends.stop.cancelled() => break,
                 () = self.ends.interrupt.cancelled() => break,
-                () = self.leaves(), if working == 0 && self.may_park() => {
+                () = self.ends.leaves(), if working == 0 && self.may_park() => {
                     return self.park(None).await;
                 }
                 () = tokio::time::sleep_until(self.deadline), if working > 0 => break,
@@ -86,6 +94,7 @@ impl Driver {
                 None => return Ok(()),
                 Some(CallProgress::Ended(call_id, result, views)) => {
                     working -= 1;
+                    of_own -= usize::from(is_own(planned_of(group, &call_id)?));
                     self.context.views.extend(views);
                     let mut records = self.run_loop.on_tool_result(&call_id, result, now());
                     if moving.len() > working {
@@ -100,12 +109,13 @@ impl Driver {
                     }
                 }
                 Some(CallProgress::Answered(call_id, answer)) => {
-                    let planned = group
-                        .iter()
-                        .find(|planned| planned.call.id == call_id)
-                        .ok_or(RunGone)?;
+                    let planned = planned_of(group, &call_id)?;
+                    if is_own(planned) {
+                        self.turn.take(&mut self.deadline).await;
+                    }
                     if let Some((approval, untrusted)) = self.on_answer(planned, answer?).await? {
                         working += 1;
+                        of_own += usize::from(is_own(planned));
                         let approval = Some(approval);
                         moving.push(self.ending(config, planned, approval, untrusted, &agents));
                     }
@@ -128,7 +138,7 @@ impl Driver {
         untrusted: bool,
         agents: &Arc<dyn Agents>,
     ) -> CallFuture {
-        let ended = self.run_call(config, planned, approval, untrusted, agents);
+        let ended = on_its_own(self.run_call(config, planned, approval, untrusted, agents));
         Box::pin(async move {
             let (call_id, result, views) = ended.await;
             CallProgress::Ended(call_id, result, views)
@@ -179,7 +189,7 @@ impl Driver {
         }
     }
 
-    /// One call as a task of its own: a panic in it is its result, and no more.
+    /// One call with all that is noted of it. A panic in it is its result, and no more.
     fn run_call(
         &self,
         config: &RunConfig,
@@ -265,6 +275,29 @@ impl Driver {
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             };
             (call_id, result, kept.views)
+        }
+    }
+}
+
+fn planned_of<'a>(group: &'a [PlannedCall], call: &CallId) -> Result<&'a PlannedCall, RunGone> {
+    let planned = group.iter().find(|planned| planned.call.id == *call);
+    planned.ok_or(RunGone)
+}
+
+/// Does this as a task of its own, until it is dropped. A run waits for its own commits and asks
+/// none of its calls how far they are meanwhile: what one holds of the database has to go on.
+fn on_its_own<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> impl Future<Output = T> + Send {
+    let task = AbortOnDropHandle::new(tokio::spawn(work.in_current_span()));
+    async move {
+        match task.await {
+            Ok(done) => done,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The runtime ends, and the run with it.
+                Err(_) => std::future::pending().await,
+            },
         }
     }
 }
@@ -394,4 +427,32 @@ impl SessionState for SessionOf {
 
 fn gone(_: actix::MailboxError) -> ToolError {
     ToolError("the session went away; nothing was changed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_call_does_goes_on_while_nobody_asks_how_far_it_is() {
+        let (done, seen) = oneshot::channel();
+        let call = on_its_own(async { done.send(()).map(|()| "its result") });
+        seen.await.unwrap();
+        assert_eq!(call.await, Ok("its result"));
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_any_more_ends() {
+        let (alive, gone) = oneshot::channel::<()>();
+        let call = on_its_own(async {
+            std::future::pending::<()>().await;
+            drop(alive);
+        });
+        drop(call);
+        gone.await.unwrap_err();
+    }
 }

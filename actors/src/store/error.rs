@@ -1,6 +1,7 @@
 //! Why the store could not do something, and how a database's own words become that.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sea_orm::{DbErr, RuntimeErr, SqlxError};
 
@@ -22,6 +23,26 @@ pub enum StoreError {
     Unsettled(String),
     #[error("the database holds something unexpected: {0}")]
     Corrupt(String),
+}
+
+/// How long somebody waits for what is found or changed in a moment.
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// What the store says, where it says it within this limit.
+///
+/// # Errors
+/// What it says; [`StoreError::Unavailable`] where it says nothing in time.
+pub async fn answered<T>(
+    limit: Duration,
+    asked: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let answer = tokio::time::timeout(limit, asked).await;
+    answer.unwrap_or_else(|_| {
+        let limit = limit.as_secs();
+        Err(StoreError::Unavailable(format!(
+            "no answer within {limit} s"
+        )))
+    })
 }
 
 /// Why the store could not be opened. Each says what to do; none holds a password.
@@ -147,5 +168,19 @@ impl StoreError {
             }
             _ => error.to_string(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_says_nothing_is_away_once_its_time_is_up() {
+        let limit = Duration::from_secs(3);
+        let asked = std::future::pending::<Result<(), _>>();
+        let away = StoreError::Unavailable("no answer within 3 s".to_owned());
+        assert_eq!(answered(limit, asked).await, Err(away));
+        assert_eq!(answered(limit, async { Ok(7) }).await, Ok(7));
     }
 }

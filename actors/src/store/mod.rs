@@ -51,7 +51,7 @@ mod values;
 mod ways_in;
 
 pub use conversation::{KnownMessage, RunOutcome};
-pub use error::{OpenError, StoreError};
+pub use error::{ANSWER_LIMIT, OpenError, StoreError, answered};
 pub use files::{ExpiredFile, FileQuota, NewFile, StoredFile, StoredText};
 pub use identities::{JoinedBy, Joins, Linked, MAX_IDENTITIES, NewIdentity, Unlinked};
 pub use invitations::Accepted;

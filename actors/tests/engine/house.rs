@@ -22,6 +22,7 @@ use navi_actors::protocol::chat::{
 };
 use navi_actors::protocol::command::{PlainInput, UserInput};
 use navi_actors::protocol::ids::{SessionId, UserId};
+use navi_actors::protocol::limits::PersonLimits;
 use navi_actors::protocol::people::UserRole;
 use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::protocol::powers::Powers;
@@ -407,6 +408,8 @@ pub(crate) struct Setup {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) window: u32,
     pub(crate) runs: RunLimits,
+    /// What each of several people may have; none: there is one.
+    pub(crate) people: Option<PersonLimits>,
     pub(crate) resume: ResumePolicy,
     pub(crate) compression: CompressionPolicy,
     pub(crate) consent: ConsentPolicy,
@@ -421,6 +424,7 @@ impl Default for Setup {
             profiles: vec![profile("plain")],
             window: 4096,
             runs: RunLimits::default(),
+            people: None,
             resume: ResumePolicy::default(),
             compression: CompressionPolicy::default(),
             consent: ConsentPolicy::default(),
@@ -481,7 +485,7 @@ impl House {
                 ..ProfileSet::default()
             },
             default_profile: "plain".into(),
-            people: None,
+            people: setup.people,
             person_commands: PersonCommands::default(),
             registry: Arc::new(Registry::new([
                 Arc::new(Filesystem::new(Arc::default())) as Arc<dyn Tool>,

@@ -4,6 +4,7 @@ use navi_actors::domain::context::Notes;
 use navi_actors::protocol::chat::ChatRequest;
 use navi_actors::protocol::command::{SendMode, UserInput};
 use navi_actors::protocol::ids::SessionId;
+use navi_actors::protocol::limits::PersonLimits;
 use navi_actors::protocol::message::{MessageState, Role};
 use serde_json::{Value, json};
 
@@ -275,6 +276,41 @@ fn at_the_limit_the_model_says_how_things_stand_without_tools() {
         );
         let closing = house.asked().pop().unwrap();
         assert!(closing.tools.is_empty() && notes(&closing).contains("[limit]"));
+    });
+}
+
+#[test]
+fn what_a_run_waits_for_others_of_its_person_is_not_its_time() {
+    let mut setup = Setup {
+        people: Some(PersonLimits {
+            runs: 1,
+            uploads: 1,
+            sessions: 10,
+            files_mb: 1,
+            tokens_a_day: 0,
+            tabs: 10,
+        }),
+        ..Setup::default()
+    };
+    setup.runs.time = std::time::Duration::from_secs(5);
+    with_setup(setup, |house| async move {
+        let (first, mut its_tab) = begin(&house).await;
+        house.script([Say::Silence]);
+        house.script(says("I waited"));
+        house.say(first, "go").await;
+        its_tab.until("stream_start").await;
+        let (second, mut tab) = begin(&house).await;
+        house.say(second, "go").await;
+        tab.until("run_waiting").await;
+        // All the time that each has.
+        let frames = its_tab.until("stream_end").await;
+        assert_eq!(frames.last().unwrap()["completed"], false);
+        let frames = tab.until("stream_end").await;
+        let end = frames.last().unwrap();
+        assert_eq!(
+            (&end["completed"], &end["content"]),
+            (&json!(true), &json!("fine"))
+        );
     });
 }
 

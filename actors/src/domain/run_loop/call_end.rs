@@ -29,27 +29,38 @@ pub enum Unfinished {
     EndedWithRun,
 }
 
+/// How far a call came that has no result of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallStage {
+    /// It certainly changed nothing.
+    NotBegun,
+    /// Nor did this one, which only reads.
+    Reading,
+    Working,
+}
+
 impl CallResult {
-    /// The result of a call that has none of its own. One that had not begun certainly changed
-    /// nothing; nor did one that only reads.
+    /// The result of a call that has none of its own.
     #[must_use]
-    pub fn unfinished(why: Unfinished, begun: bool, only_reads: bool) -> Self {
-        let (outcome, text) = match (why, begun) {
-            (Unfinished::Stopped, true) => (
+    pub fn unfinished(why: Unfinished, stage: CallStage) -> Self {
+        let (outcome, text) = match (why, stage) {
+            (Unfinished::Stopped, CallStage::Reading | CallStage::Working) => (
                 ToolOutcome::Stopped,
                 "stopped by the user while it ran; it may have taken effect in part",
             ),
-            (Unfinished::Stopped, false) => {
+            (Unfinished::Stopped, CallStage::NotBegun) => {
                 (ToolOutcome::Stopped, "stopped by the user before it began")
             }
-            (Unfinished::Down, true) if only_reads => (ToolOutcome::Interrupted, NOT_FINISHED),
-            (Unfinished::Down, true) => (ToolOutcome::OutcomeUnknown, OUTCOME_UNKNOWN),
-            (Unfinished::Down, false) => (ToolOutcome::Failed, NOT_RUN),
-            (Unfinished::TimeUp, true) => (
+            (Unfinished::Down, CallStage::Reading) => (ToolOutcome::Interrupted, NOT_FINISHED),
+            (Unfinished::Down, CallStage::Working) => {
+                (ToolOutcome::OutcomeUnknown, OUTCOME_UNKNOWN)
+            }
+            (Unfinished::Down, CallStage::NotBegun) => (ToolOutcome::Failed, NOT_RUN),
+            (Unfinished::TimeUp, CallStage::Reading | CallStage::Working) => (
                 ToolOutcome::Failed,
                 "ended: the time limit of this task ran out while it ran; it may have taken effect in part",
             ),
-            (Unfinished::TimeUp, false) => (
+            (Unfinished::TimeUp, CallStage::NotBegun) => (
                 ToolOutcome::Failed,
                 "not run: the time limit of this task ran out before it began",
             ),

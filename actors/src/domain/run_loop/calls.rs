@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::call_end::{Unfinished, call_started, end_call};
+use super::call_end::{CallStage, Unfinished, call_started, end_call};
 use super::steps::{CallPlan, CallResult, PlannedCall, Record};
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, Origin};
 use crate::protocol::tool::Effect;
@@ -111,8 +111,7 @@ impl OpenCalls {
                 .asked
                 .take_if(|asked| !since.waiting.contains(&asked.approval_id));
             if entry.started && entry.result.is_none() {
-                let lost =
-                    CallResult::unfinished(Unfinished::Down, true, only_reads(&entry.planned));
+                let lost = CallResult::unfinished(Unfinished::Down, stage(entry));
                 entry.result = Some(lost);
             }
         }
@@ -197,20 +196,21 @@ impl OpenCalls {
                 // So that every `tool_call` that a client sees has its `tool_started`.
                 records.push(started(&entry, origin));
             }
-            let begun = entry.started;
+            let stage = stage(&entry);
             let result = entry
                 .result
-                .unwrap_or_else(|| CallResult::unfinished(why, begun, only_reads(&entry.planned)));
+                .unwrap_or_else(|| CallResult::unfinished(why, stage));
             let PlannedCall { call, lent, .. } = entry.planned;
             end_call(origin, (call, lent), result, now, records);
         }
     }
 }
 
-fn only_reads(planned: &PlannedCall) -> bool {
-    match &planned.plan {
-        CallPlan::Run { effect, .. } => *effect == Effect::Read,
-        CallPlan::Refuse(_) => true,
+fn stage(entry: &OpenCall) -> CallStage {
+    match &entry.planned.plan {
+        _ if !entry.started => CallStage::NotBegun,
+        CallPlan::Run { effect, .. } if *effect != Effect::Read => CallStage::Working,
+        CallPlan::Run { .. } | CallPlan::Refuse(_) => CallStage::Reading,
     }
 }
 

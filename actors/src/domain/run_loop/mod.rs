@@ -12,7 +12,9 @@ mod steps;
 mod unfinished;
 
 pub(in crate::domain) use call_end::end_call;
-pub use call_end::{NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, Unfinished, call_ended, call_started};
+pub use call_end::{
+    CallStage, NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, Unfinished, call_ended, call_started,
+};
 pub use calls::{Asked, Since};
 pub use ending::{ended_unbegun, failed};
 pub use steps::{

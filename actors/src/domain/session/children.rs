@@ -10,7 +10,7 @@ use super::change::Closed;
 use super::command::ChildStart;
 use super::transition::{Effect, Refused, Reply, ReplyTo};
 use super::write::{RunRow, Write};
-use crate::domain::run_loop::{CallResult, Unfinished, call_ended};
+use crate::domain::run_loop::{CallResult, CallStage, Unfinished, call_ended};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, RunId};
 use crate::protocol::message::ToolCall;
@@ -129,7 +129,7 @@ impl Session {
                 arguments: open.args,
             };
             // What a child's call does is not known here.
-            let result = CallResult::unfinished(why, true, false);
+            let result = CallResult::unfinished(why, CallStage::Working);
             // Programs lend to the foreground run alone.
             let ended = call_ended(call, result, child.origin, false);
             self.tell(Some(child.origin), ended);

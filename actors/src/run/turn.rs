@@ -1,0 +1,83 @@
+//! A run's turn among those of its person: of their runs so many work at once. One that waits for
+//! a person, or for a program that may want a turn for what it was asked, has none meanwhile.
+
+use actix::Addr;
+use tokio::time::Instant;
+
+use super::{Ends, RunSetup, Work};
+use crate::domain::run_loop::Record;
+use crate::domain::session::command::Command;
+use crate::people::{People, Turn};
+use crate::protocol::event::{Event, WaitReason};
+use crate::protocol::ids::{RunId, UserId};
+use crate::protocol::phrase::{Phrase, PhraseCode};
+use crate::session::SessionActor;
+use crate::session::messages::Ask;
+
+/// See the module. A child's is its parent's.
+#[derive(Debug)]
+pub(super) struct RunTurn {
+    people: People,
+    user: UserId,
+    session: Addr<SessionActor>,
+    run_id: RunId,
+    ends: Ends,
+    is_childs: bool,
+    taken: Option<Turn>,
+}
+
+impl RunTurn {
+    pub(super) fn of(setup: &RunSetup) -> Self {
+        Self {
+            people: setup.services.people.clone(),
+            user: setup.user_id,
+            session: setup.session.clone(),
+            run_id: setup.origin.run_id,
+            ends: setup.ends.clone(),
+            is_childs: matches!(setup.work, Work::Child(_)),
+            taken: None,
+        }
+    }
+
+    /// Takes it, and moves the run's deadline on by the wait: what its person's other runs take is
+    /// not its time. Not taken where the run is not to wait any longer: what it does then it does
+    /// not for long.
+    pub(super) async fn take(&mut self, deadline: &mut Instant) {
+        if self.is_childs || self.taken.is_some() {
+            return;
+        }
+        self.taken = self.people.try_run(self.user);
+        if self.taken.is_none() {
+            let began = Instant::now();
+            self.taken = self.wait().await;
+            *deadline += began.elapsed();
+        }
+    }
+
+    /// Lets others of its person's runs work until it is taken again.
+    pub(super) fn give_back(&mut self) {
+        self.taken = None;
+    }
+
+    async fn wait(&self) -> Option<Turn> {
+        let runs = self
+            .people
+            .limits(self.user)
+            .map_or(0, |limits| limits.runs);
+        let runs_go = Phrase::new(PhraseCode::RunsGo, [("n", runs.to_string())]);
+        let waits = Event::waiting(WaitReason::Lane, runs_go, false);
+        let told = Command::Record {
+            run_id: self.run_id,
+            records: vec![Record::Event(waits)],
+        };
+        // A session that is gone ends this run.
+        let _ = self.session.send(Ask::<u64>::new(told)).await;
+        tokio::select! {
+            biased;
+            () = self.ends.stop.cancelled() => None,
+            () = self.ends.interrupt.cancelled() => None,
+            () = self.ends.leaves() => None,
+            turn = self.people.run(self.user) => Some(turn),
+        }
+    }
+}
