@@ -177,7 +177,7 @@ impl People {
         }
     }
 
-    /// The same, once another run of theirs has ended.
+    /// The same, once another run of theirs has ended or waits.
     pub async fn run(&self, user: UserId) -> Turn {
         match &self.0 {
             None => Turn::free(),

@@ -10,9 +10,9 @@ use reqwest::{Method, Response, StatusCode, multipart};
 use serde_json::{Value, json};
 
 use super::shares::{busy, says, session, several, waits_in_line};
-use crate::fake_model::{Reply, Step};
+use crate::fake_model::{FakeModel, Reply, Step};
 use crate::person::{Person, answered};
-use crate::server::{PATIENCE, Server, client};
+use crate::server::{PATIENCE, Server, Socket, client};
 
 fn refused((status, said): (StatusCode, Value)) {
     assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{said}");
@@ -116,23 +116,43 @@ async fn a_run_that_waits_leaves_its_turn_to_others_of_its_person() {
     let end = asks(about_weather(&json!([question, called, result]))).await;
     assert_eq!(end["choices"][0]["message"]["content"], "Snow.");
     // For its person, and it goes on once nobody else of hers works.
+    let (mut asked, mut busy) = in_line(&model, &server, &anna).await;
+    model.release("gate");
+    busy.next_of("stream_end").await;
+    assert_eq!(asked.next_of("tool_call").await["success"], true);
+    asked.next_of("stream_end").await;
+}
+
+/// A run whose call its person has allowed and that waits for their only turn, and the one that has
+/// it until the gate is released.
+async fn in_line(model: &FakeModel, server: &Server, person: &Person) -> (Socket, Socket) {
     let write = json!({"action": "write", "path": "a.txt", "content": "x"});
     model.script([Step::tool_call("filesystem", write)]);
-    let (_, mut asking) = says(&server, &anna, "write").await;
+    let (_, mut asking) = says(server, person, "write").await;
     let asked = asking.next_of("approval_requested").await;
     let held = Reply::new([Step::text("one "), Step::hold("gate"), Step::text("two")]);
     model.script(held.when("be busy"));
-    let (_, mut tab) = busy(&server, &anna).await;
-    tab.next_of("stream_delta").await;
+    let (_, mut busy) = busy(server, person).await;
+    busy.next_of("stream_delta").await;
     let allow = json!({
         "type": "approve", "approval_id": asked["approval_id"], "decision": "once",
     });
     asking.send(&allow).await;
     assert!(waits_in_line(&mut asking).await);
+    (asking, busy)
+}
+
+#[tokio::test]
+async fn a_call_that_was_allowed_and_is_stopped_in_line_has_not_begun() {
+    let (model, server) = several(&[("NAVI_PERSON_RUNS", "1"), ("NAVI_CONSENT_MODE", "ask")]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let (mut asked, mut busy) = in_line(&model, &server, &anna).await;
+    asked.send(&json!({"type": "stop"})).await;
+    let ended = asked.next_of("tool_call").await;
+    assert_eq!(ended["result"], "stopped by the user before it began");
+    asked.next_of("stream_stopped").await;
     model.release("gate");
-    tab.next_of("stream_end").await;
-    assert_eq!(asking.next_of("tool_call").await["success"], true);
-    asking.next_of("stream_end").await;
+    busy.next_of("stream_end").await;
 }
 
 #[tokio::test]

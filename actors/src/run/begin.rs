@@ -32,7 +32,9 @@ pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
         Work::Child(_) => None,
     };
     let mut turn = RunTurn::of(&setup);
-    turn.take(&mut setup.deadline).await;
+    if !setup.work.goes_on() {
+        turn.take(&mut setup.deadline).await;
+    }
     let begun = tokio::select! {
         biased;
         () = setup.ends.stop.cancelled() => None,

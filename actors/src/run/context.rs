@@ -208,18 +208,18 @@ impl Driver {
         )
     }
 
-    /// Summarises the old part of the context, where the last run left it too full.
-    pub(super) async fn compress_if_due(&mut self, config: &RunConfig) -> Result<(), RunGone> {
-        if self.origin.is_subagent() {
+    /// What is remembered, where the context was never told.
+    pub(super) async fn take_in_memory(&mut self) -> Result<(), RunGone> {
+        if self.origin.is_subagent() || !self.context.lacks_memory() {
             return Ok(());
         }
-        if self.context.lacks_memory() {
-            let record = self
-                .context
-                .take_memory(&self.services, self.remembers)
-                .await;
-            self.tell(record.into_iter().collect()).await?;
-        }
+        let memory = self.context.take_memory(&self.services, self.remembers);
+        let record = memory.await;
+        self.tell(record.into_iter().collect()).await
+    }
+
+    /// Summarises the old part of the context, where the last run left it too full.
+    pub(super) async fn compress_if_due(&mut self, config: &RunConfig) -> Result<(), RunGone> {
         let Work::Turn(turn) = &self.work else {
             return Ok(());
         };

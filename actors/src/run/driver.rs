@@ -208,11 +208,16 @@ impl Driver {
     async fn run(&mut self, mut config: RunConfig, first: Vec<Record>) -> Result<(), RunGone> {
         self.tell(first).await?;
         if !self.resumed {
-            self.compress_if_due(&config).await?;
+            self.take_in_memory().await?;
+            if self.turn.is_taken() {
+                self.compress_if_due(&config).await?;
+            }
         }
         while !self.run_loop.is_over() {
             fail::fail_point!("run::step");
-            self.turn.take(&mut self.deadline).await;
+            if !self.turn.is_taken() && self.works() {
+                self.turn.take(&mut self.deadline).await;
+            }
             if self.is_to_be_left() {
                 return self.park(None).await;
             }
@@ -323,6 +328,16 @@ impl Driver {
             Ok(_) => {}
             // Each call asks again.
             Err(error) => tracing::error!(%error, "what a user may use is not known"),
+        }
+    }
+
+    /// Whether what comes next is more than to wait for a person's answers.
+    fn works(&self) -> bool {
+        let asked = |call: &CallId| self.run_loop.asked(call).is_some();
+        match self.run_loop.next_step() {
+            Step::RunTools(group) => !group.iter().all(|planned| asked(&planned.call.id)),
+            Step::Plan(_) | Step::CallModel { .. } => true,
+            Step::Finish(_) => false,
         }
     }
 

@@ -116,6 +116,13 @@ pub enum Work {
     Child(ChildTask),
 }
 
+impl Work {
+    /// Whether it was begun by a process before this one.
+    fn goes_on(&self) -> bool {
+        matches!(self, Self::Turn(turn) if matches!(turn.from, StartPoint::Stored(_)))
+    }
+}
+
 /// A turn of the conversation.
 #[derive(Debug)]
 pub struct Turn {

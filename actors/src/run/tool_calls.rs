@@ -29,6 +29,7 @@ use crate::homes::ensure_workspace;
 use crate::memory::{MemoryOf, NobodysMemory, Remembers};
 use crate::people::People;
 use crate::profiles::Profiles;
+use crate::protocol::approval::Permission;
 use crate::protocol::ids::{CallId, RunId, UserId};
 use crate::protocol::memory::FactSource;
 use crate::protocol::message::ToolOutcome;
@@ -59,10 +60,11 @@ impl Driver {
         let spawning = spawning.count() as u64;
         let agents: Arc<dyn Agents> = Arc::new(self.spawner(&config.profile, spawning));
         let opened = self.open_group(config, group, &agents).await?;
-        // How many calls run; the others of `moving` wait for a person. Those of lent tools wait
-        // for a program.
+        // How many calls run; the others of `moving` wait for a person. Those of lent tools that
+        // are not refused wait for a program.
         let mut working = opened.begun.len();
-        let is_own = |planned: &PlannedCall| !planned.lent;
+        let is_own =
+            |planned: &PlannedCall| !planned.lent || matches!(planned.plan, CallPlan::Refuse(_));
         let mut of_own = opened.begun.iter().filter(|it| is_own(&it.0)).count();
         let mut moving: FuturesUnordered<CallFuture> = FuturesUnordered::new();
         for (planned, approval) in opened.begun {
@@ -110,10 +112,16 @@ impl Driver {
                 }
                 Some(CallProgress::Answered(call_id, answer)) => {
                     let planned = planned_of(group, &call_id)?;
-                    if is_own(planned) {
+                    let answer = answer?;
+                    let allowed = answer.resolution.decision.permission() == Permission::Allow;
+                    if allowed && is_own(planned) {
                         self.turn.take(&mut self.deadline).await;
+                        if !self.turn.is_taken() {
+                            // It has not begun: it ends so, or is asked about anew.
+                            continue;
+                        }
                     }
-                    if let Some((approval, untrusted)) = self.on_answer(planned, answer?).await? {
+                    if let Some((approval, untrusted)) = self.on_answer(planned, answer).await? {
                         working += 1;
                         of_own += usize::from(is_own(planned));
                         let approval = Some(approval);
@@ -284,21 +292,17 @@ fn planned_of<'a>(group: &'a [PlannedCall], call: &CallId) -> Result<&'a Planned
     planned.ok_or(RunGone)
 }
 
-/// Does this as a task of its own, until it is dropped. A run waits for its own commits and asks
-/// none of its calls how far they are meanwhile: what one holds of the database has to go on.
-fn on_its_own<T: Send + 'static>(
-    work: impl Future<Output = T> + Send + 'static,
-) -> impl Future<Output = T> + Send {
-    let task = AbortOnDropHandle::new(tokio::spawn(work.in_current_span()));
-    async move {
-        match task.await {
-            Ok(done) => done,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // The runtime ends, and the run with it.
-                Err(_) => std::future::pending().await,
-            },
-        }
+/// Does this as a task of its own, once begun, until it is dropped. A run waits for its own commits
+/// and asks none of its calls how far they are meanwhile: what one holds of the database has to go
+/// on.
+async fn on_its_own<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    match AbortOnDropHandle::new(tokio::spawn(work.in_current_span())).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime ends, and the run with it.
+            Err(_) => std::future::pending().await,
+        },
     }
 }
 
@@ -433,6 +437,7 @@ fn gone(_: actix::MailboxError) -> ToolError {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use futures_util::FutureExt as _;
     use tokio::sync::oneshot;
 
     use super::*;
@@ -440,7 +445,11 @@ mod tests {
     #[tokio::test]
     async fn what_a_call_does_goes_on_while_nobody_asks_how_far_it_is() {
         let (done, seen) = oneshot::channel();
-        let call = on_its_own(async { done.send(()).map(|()| "its result") });
+        let mut call = Box::pin(on_its_own(async {
+            tokio::task::yield_now().await;
+            done.send(()).map(|()| "its result")
+        }));
+        assert!(call.as_mut().now_or_never().is_none());
         seen.await.unwrap();
         assert_eq!(call.await, Ok("its result"));
     }
@@ -448,10 +457,11 @@ mod tests {
     #[tokio::test]
     async fn what_nobody_waits_for_any_more_ends() {
         let (alive, gone) = oneshot::channel::<()>();
-        let call = on_its_own(async {
+        let mut call = Box::pin(on_its_own(async {
             std::future::pending::<()>().await;
             drop(alive);
-        });
+        }));
+        assert!(call.as_mut().now_or_never().is_none());
         drop(call);
         gone.await.unwrap_err();
     }

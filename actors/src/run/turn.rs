@@ -14,7 +14,7 @@ use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::session::SessionActor;
 use crate::session::messages::Ask;
 
-/// See the module. A child's is its parent's.
+/// See the module.
 #[derive(Debug)]
 pub(super) struct RunTurn {
     people: People,
@@ -22,7 +22,8 @@ pub(super) struct RunTurn {
     session: Addr<SessionActor>,
     run_id: RunId,
     ends: Ends,
-    is_childs: bool,
+    /// A child's does not: it is its parent's.
+    counts: bool,
     taken: Option<Turn>,
 }
 
@@ -34,16 +35,20 @@ impl RunTurn {
             session: setup.session.clone(),
             run_id: setup.origin.run_id,
             ends: setup.ends.clone(),
-            is_childs: matches!(setup.work, Work::Child(_)),
+            counts: matches!(setup.work, Work::Turn(_)),
             taken: None,
         }
     }
 
-    /// Takes it, and moves the run's deadline on by the wait: what its person's other runs take is
-    /// not its time. Not taken where the run is not to wait any longer: what it does then it does
-    /// not for long.
+    /// Whether the run may work. Where it may not it is to end, or to be left.
+    pub(super) fn is_taken(&self) -> bool {
+        !self.counts || self.taken.is_some()
+    }
+
+    /// Takes it, unless the run is not to wait any longer, and moves the run's deadline on by the
+    /// wait: what its person's other runs take is not its time.
     pub(super) async fn take(&mut self, deadline: &mut Instant) {
-        if self.is_childs || self.taken.is_some() {
+        if self.is_taken() {
             return;
         }
         self.taken = self.people.try_run(self.user);

@@ -17,7 +17,7 @@ export const waiting = {
   'said.making_ready': 'the model is being got ready',
   'said.reads_conversation': 'the model reads the conversation',
   'said.read_so_far': 'the model has read {read} of {total} tokens of the conversation',
-  'said.runs_go': '{n} of your runs go already; this one begins when one of them ends',
+  'said.runs_go': '{n} of your runs work already; this one goes on when one of them ends or waits',
   'said.summarises': 'the model summarises the older part of the conversation',
   'said.thinks_how': 'Navi thinks about how to go about it',
   'said.tries_again': '{problem}; trying again in {seconds} s',

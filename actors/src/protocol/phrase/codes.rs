@@ -155,7 +155,7 @@ codes! {
         MakingReady => "the model is being got ready",
         ReadsConversation => "the model reads the conversation",
         ReadSoFar => "the model has read {read} of {total} tokens of the conversation",
-        RunsGo => "{n} of your runs go already; this one begins when one of them ends",
+        RunsGo => "{n} of your runs work already; this one goes on when one of them ends or waits",
         Summarises => "the model summarises the older part of the conversation",
         ThinksHow => "Navi thinks about how to go about it",
         TriesAgain => "{problem}; trying again in {seconds} s",
