@@ -24,7 +24,11 @@ const mark = (ids, status, more = {}) => call('todo', { action: 'mark', ids, sta
 const spawn = (task, profile_id) => call('spawn_agent', { task, profile_id });
 
 // The window is large enough for the run; only what the model says that it read fills it.
-const settings = { OLLAMA_NUM_CTX: '32768', CONTEXT_KEEP_RECENT: '1', CONTEXT_COMPRESSION_THRESHOLD: '0.8' };
+const settings = {
+  OLLAMA_NUM_CTX: '32768', CONTEXT_KEEP_RECENT: '1', CONTEXT_COMPRESSION_THRESHOLD: '0.8',
+  // However long the test looks meanwhile.
+  LLM_STREAM_CHUNK_TIMEOUT: '600',
+};
 const FULL = { finish: { reason: 'stop', prompt_tokens: 30_000, completion_tokens: 20 } };
 
 // The model that the profiles ask for: that another one answers instead is told but once, live.
@@ -90,10 +94,13 @@ describe('a whole run', () => {
 
     await stepsAre('in_progress', 'in_progress', 'pending', 'pending');
     const [files, log] = [tab.subagents.filter({ hasText: FILES }), tab.subagents.filter({ hasText: LOG })];
-    // There is one model: while it speaks to one of them, the other one waits for it.
+    // There is one model: once it speaks to one of them for the second time, whichever that is, the other one waits for it.
+    await model.runCallsWhere((runs) => runs.filter(({ body }) => [FILES, LOG].some((task) => JSON.stringify(body.messages).includes(task))).length >= 3);
+    await tab.unfold();
+    await tab.page.getByText(/There (are|is)/).waitFor();
     const activity = (text) => tab.page.getByTestId('subagent-activity').filter({ hasText: text });
-    await activity('Writing').waitFor();
     await activity('The model answers somebody else first').waitFor();
+    await activity('Writing').waitFor();
     assert.deepEqual([await files.getAttribute('data-profile'), await log.getAttribute('data-profile')], ['secretary', 'server_admin']);
 
     await staysTheSame();
