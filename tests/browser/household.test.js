@@ -148,7 +148,8 @@ describe('a household', () => {
 
   it('commands of both run side by side, and neither sees the other’s files and processes', async () => {
     await atOnce((person) => writeFile(join(folder(person), 'look'), ''));
-    await atOnce(({ tab, canary }) => tab.page.getByTestId('output-text').getByText(`${canary} has looked`).waitFor());
+    // They look through the whole disk.
+    await atOnce(({ tab, canary }) => tab.page.getByTestId('output-text').getByText(`${canary} has looked`).waitFor({ timeout: 600_000 }));
     await atOnce((person) => writeFile(join(folder(person), 'go'), ''));
     await atOnce(async ({ tab, canary }) => {
       await tab.sees(`${canary} is answered.`);

@@ -397,6 +397,7 @@ describe('people who sign in', () => {
     await part(it_has.tab, 'invite-make').click();
     const link = (await part(it_has.tab, 'invite-link').locator('pre').innerText()).trim();
     await close(it_has.tab, 'people');
+    await his.page.evaluate(() => { globalThis.is_his = true; });
     const beside = new Tab(await his.page.context().newPage());
     await beside.page.goto(link);
     await part(beside, 'invitation-name').fill('Iryna');
@@ -407,6 +408,7 @@ describe('people who sign in', () => {
     assert.equal(await beside.composer.inputValue(), '');
     assert.equal(await beside.sessions.count(), 0);
     // The tab that was open follows.
+    await his.page.waitForFunction(() => globalThis.is_his === undefined);
     await part(his, 'open-account').click();
     await part(his, 'account-name').filter({ hasText: 'Iryna' }).waitFor();
     await close(his, 'account');

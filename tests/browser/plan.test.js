@@ -64,6 +64,7 @@ describe('the steps of a plan', () => {
     await other.page.getByTestId('step-save').click();
     await other.page.getByTestId('step-input').waitFor({ state: 'detached' });
     await stand(tab, '1 skipped', '2 pending', '4 pending', '3 pending held');
+    await step(tab, 2).getByText('reworded by you').waitFor();
     assert.match(await step(tab, 2).innerText(), /Write the letter in English\s+reworded by you/);
     await assertLooks(tab, (name) => tab.screenshot(`plan-edited-${name}`), 'navi-plan');
 
@@ -184,6 +185,7 @@ describe('the steps of a plan', () => {
     await tab.page.getByTestId('step-input').fill('Write it in English');
     await tab.page.keyboard.press('Enter');
     await step(tab, 3).getByText('reworded by you').waitFor();
+    await tab.page.getByTestId('step-input').waitFor({ state: 'detached' });
     await press(tab, 3, 'up');
     await stand(tab, '1 pending', '3 pending', '2 pending', '4 pending');
     assert.deepEqual(await headings(), ['Gather', 'Write']);

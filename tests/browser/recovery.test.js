@@ -189,12 +189,13 @@ describe('a restart in order', () => {
     await tab.page.getByTestId('jump-latest').waitFor();
     const before = await line.boundingBox();
 
-    await navi.stop();
+    const stopped = navi.stop();
     await tab.page.locator('[data-testid="connection"][data-state="restarting"]').waitFor();
     assert.equal(await tab.errorCard.count(), 0);
     assert.equal(await tab.page.getByTestId('toast').count(), 0);
     assert.equal(await tab.page.getByTestId('interrupted-card').count(), 0, 'what may go on is not given up');
     await tab.screenshot('restarting');
+    await stopped;
     await navi.start();
     await tab.page.getByTestId('connection').waitFor({ state: 'detached' });
 
@@ -219,8 +220,9 @@ describe('a restart in order', () => {
 
   it('is called trouble when it lasts', async () => {
     const { navi, tab } = it_has;
-    await navi.stop();
+    const stopped = navi.stop();
     await tab.page.locator('[data-testid="connection"][data-state="restarting"]').waitFor();
+    await stopped;
     await tab.page.locator('[data-testid="connection"]:not([data-state="restarting"])').waitFor();
     await tab.page.getByText(/Connection lost/).first().waitFor();
     await navi.start();

@@ -28,6 +28,7 @@ describe('stop', () => {
     const { model, tab } = it_has;
     await model.script([{ hold: 'never' }]);
     await tab.send('Are you there?');
+    await model.runCallsWhere((runs) => runs.length >= 2);
     await tab.stopButton.click();
     await tab.idle();
   });

@@ -24,11 +24,7 @@ const mark = (ids, status, more = {}) => call('todo', { action: 'mark', ids, sta
 const spawn = (task, profile_id) => call('spawn_agent', { task, profile_id });
 
 // The window is large enough for the run; only what the model says that it read fills it.
-const settings = {
-  OLLAMA_NUM_CTX: '32768', CONTEXT_KEEP_RECENT: '1', CONTEXT_COMPRESSION_THRESHOLD: '0.8',
-  // However long the test looks meanwhile.
-  LLM_STREAM_CHUNK_TIMEOUT: '600',
-};
+const settings = { OLLAMA_NUM_CTX: '32768', CONTEXT_KEEP_RECENT: '1', CONTEXT_COMPRESSION_THRESHOLD: '0.8' };
 const FULL = { finish: { reason: 'stop', prompt_tokens: 30_000, completion_tokens: 20 } };
 
 // The model that the profiles ask for: that another one answers instead is told but once, live.

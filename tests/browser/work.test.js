@@ -21,10 +21,10 @@ describe('the work of a run', () => {
     await model.script(
       [{ thinking: 'I write first.' }, write('notes/report.md'), call('todo', { action: 'add', texts: ['buy bread'] })],
       [read('notes/report.md'), run('echo done')],
-      [run('sleep 30')],
+      [run('sleep 100')],
     );
     await tab.send('Write a report.');
-    await cards('running').getByText('Run sleep 30').waitFor();
+    await cards('running').getByText('Run sleep 100').waitFor();
     assert.equal(await heads().getAttribute('data-live'), 'true');
     assert.equal(await heads().getAttribute('aria-expanded'), 'true');
     assert.equal(await cards().count(), 4, 'what came of the list of steps stands there alone');

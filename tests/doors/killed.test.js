@@ -163,7 +163,8 @@ for (const [name, connect, over] of [
         timeout: 10_000,
       });
       assert.ok(error, 'the call failed');
-      await world.navi.start();
+      // Once more, where it failed before there was any progress.
+      await killed();
       // One that speaks an older revision has lost its session, and `navi mcp` begins it anew.
       const lost = connect === javascript && over === 'HTTP';
       const next = lost ? await begin() : client;

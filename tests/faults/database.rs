@@ -100,8 +100,9 @@ async fn a_database_that_another_process_locks_holds_up_no_shutdown() {
     server.ask_to_end();
     assert_eq!(server.ended().await.code(), Some(0), "{}", server.said());
     let took = asked.elapsed();
+    // Nine seconds, and what a busy machine adds; a connection waits for the lock for twenty.
     assert!(
-        took < Duration::from_secs(10),
+        took < Duration::from_secs(18),
         "{took:?}: {}",
         server.said()
     );

@@ -40,6 +40,7 @@ async fn kill_in_mid_answer_keeps_all_but_the_last_quarter_second() {
     let mut view = View::default();
     view.apply_all(&tab.until("tool_call").await);
     let mut seen = Vec::new();
+    view.apply_all(&tab.until("stream_delta").await);
     let started = Instant::now();
     let mut over = Duration::ZERO;
     while started.elapsed() < Duration::from_millis(1_200) {

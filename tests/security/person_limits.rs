@@ -156,6 +156,17 @@ async fn a_call_that_was_allowed_and_is_stopped_in_line_has_not_begun() {
 }
 
 #[tokio::test]
+async fn a_call_that_was_allowed_is_not_begun_by_a_service_that_goes_down() {
+    let (model, server) = several(&[("NAVI_PERSON_RUNS", "1"), ("NAVI_CONSENT_MODE", "ask")]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let (mut asked, _busy) = in_line(&model, &server, &anna).await;
+    server.ask_to_end();
+    let ended = asked.next_of("tool_call").await;
+    assert_eq!(ended["result"], "not run: Navi went down before this began");
+    asked.next_of("run_interrupted").await;
+}
+
+#[tokio::test]
 async fn small_tasks_beyond_the_tokens_of_a_day() {
     let (_model, server) = several(&[("NAVI_PERSON_TOKENS_A_DAY", "1")]);
     let anna = Person::join(&server, "Anna", "user").await;
@@ -178,7 +189,7 @@ async fn small_tasks_beyond_the_tokens_of_a_day() {
 
 #[tokio::test]
 async fn large_bodies_of_one_person_that_have_no_end() {
-    let (_model, server) = several(&[("NAVI_SLOW_BODY_SECONDS", "1")]);
+    let (_model, server) = several(&[("NAVI_SLOW_BODY_SECONDS", "10")]);
     let anna = Person::join(&server, "Anna", "user").await;
     let borys = Person::join(&server, "Borys", "user").await;
     let path = format!("/sessions/{}/messages", session(&server, &anna).await);

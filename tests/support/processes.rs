@@ -8,6 +8,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::server::PATIENCE;
+
 /// A user without a name of its own on most machines, and never root.
 pub(crate) const NOBODY: u32 = 65534;
 
@@ -44,7 +46,7 @@ pub(crate) fn runs(word: &str) -> bool {
 
 /// Waits until no process has this word on its command line.
 pub(crate) async fn gone(word: &str) {
-    let until = Instant::now() + Duration::from_secs(15);
+    let until = Instant::now() + PATIENCE;
     while runs(word) {
         assert!(Instant::now() < until, "a process with `{word}` is left");
         // Processes of others cannot be awaited.
@@ -54,7 +56,7 @@ pub(crate) async fn gone(word: &str) {
 
 /// Waits until a process has this word on its command line.
 pub(crate) async fn begun(word: &str) {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + PATIENCE;
     while !runs(word) {
         assert!(Instant::now() < until, "no process with `{word}` began");
         tokio::time::sleep(Duration::from_millis(20)).await;

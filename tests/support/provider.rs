@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,6 +14,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
+
+use crate::server::PATIENCE;
 
 /// What it calls Navi.
 pub(crate) const CLIENT: &str = "navi-of-the-tests";
@@ -140,7 +143,16 @@ impl Provider {
     /// Answers again, where it did before.
     pub(crate) async fn start_again(&mut self) {
         let address = self.issuer.trim_start_matches("http://");
-        let listener = TcpListener::bind(address).await.unwrap();
+        let bound = async {
+            loop {
+                match TcpListener::bind(address).await {
+                    Ok(listener) => return listener,
+                    // Somebody may have been given the port for a moment.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                }
+            }
+        };
+        let listener = tokio::time::timeout(PATIENCE, bound).await.unwrap();
         self.serve(listener);
     }
 

@@ -364,10 +364,15 @@ impl Driver {
         answer: Answer,
     ) -> Result<Option<(Approval, bool)>, RunGone> {
         let call_id = &planned.call.id;
+        let allowed = answer.resolution.decision.permission() == Permission::Allow;
+        if allowed && !self.may_begin(planned).await {
+            // It ends as not begun, or is asked about anew.
+            return Ok(None);
+        }
         let one = std::slice::from_ref(planned);
         let asked = self.run_loop.asked(call_id).cloned().ok_or(RunGone)?;
         let mut records = self.run_loop.on_tools_started(one);
-        if answer.resolution.decision.permission() == Permission::Allow {
+        if allowed {
             records.extend(self.taint_of(call_id));
             self.commit(records).await?;
             let consent = self.consent_state().await?;
@@ -385,6 +390,18 @@ impl Driver {
         records.extend(self.run_loop.on_tool_result(call_id, result, now()));
         self.commit(records).await?;
         Ok(None)
+    }
+
+    /// Whether a call that was allowed may begin, once it is the run's turn to work. Not where the
+    /// run is to end, or to be left.
+    async fn may_begin(&mut self, planned: &PlannedCall) -> bool {
+        if !planned.waits_for_program() {
+            self.turn.take(&mut self.deadline).await;
+            if !self.turn.is_taken() {
+                return false;
+            }
+        }
+        !self.is_leaving()
     }
 }
 

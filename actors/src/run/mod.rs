@@ -212,7 +212,12 @@ impl Ends {
         }
     }
 
-    /// Ends when the service shuts down, in whatever way.
+    /// Whether the service shuts down, in whatever way.
+    fn is_to_leave(&self) -> bool {
+        self.wind_down.is_cancelled() || self.park.is_cancelled()
+    }
+
+    /// Ends when it does.
     async fn leaves(&self) {
         tokio::select! {
             () = self.wind_down.cancelled() => {}

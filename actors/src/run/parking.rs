@@ -28,6 +28,11 @@ impl Driver {
         matches!(self.work, Work::Turn(_)) && !self.run_loop.is_over()
     }
 
+    /// Whether it is left at the next moment at which nothing works.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.may_park() && self.ends.is_to_leave()
+    }
+
     /// The service shuts down and this run goes on in the next one: it is left in the store as
     /// it stands, with what the model had said of a reply that was cut off.
     pub(super) async fn park(&mut self, partial: Option<ModelReply>) -> Result<(), RunGone> {

@@ -29,7 +29,6 @@ use crate::homes::ensure_workspace;
 use crate::memory::{MemoryOf, NobodysMemory, Remembers};
 use crate::people::People;
 use crate::profiles::Profiles;
-use crate::protocol::approval::Permission;
 use crate::protocol::ids::{CallId, RunId, UserId};
 use crate::protocol::memory::FactSource;
 use crate::protocol::message::ToolOutcome;
@@ -60,12 +59,11 @@ impl Driver {
         let spawning = spawning.count() as u64;
         let agents: Arc<dyn Agents> = Arc::new(self.spawner(&config.profile, spawning));
         let opened = self.open_group(config, group, &agents).await?;
-        // How many calls run; the others of `moving` wait for a person. Those of lent tools that
-        // are not refused wait for a program.
+        // How many calls run, and how many of them are Navi's own work; the others of `moving` wait
+        // for a person.
         let mut working = opened.begun.len();
-        let is_own =
-            |planned: &PlannedCall| !planned.lent || matches!(planned.plan, CallPlan::Refuse(_));
-        let mut of_own = opened.begun.iter().filter(|it| is_own(&it.0)).count();
+        let begun = opened.begun.iter();
+        let mut of_own = begun.filter(|it| !it.0.waits_for_program()).count();
         let mut moving: FuturesUnordered<CallFuture> = FuturesUnordered::new();
         for (planned, approval) in opened.begun {
             moving.push(self.ending(config, &planned, approval, opened.untrusted, &agents));
@@ -82,11 +80,12 @@ impl Driver {
                 biased;
                 () = self.ends.stop.cancelled() => break,
                 () = self.ends.interrupt.cancelled() => break,
+                // Before it is left: what came in is not forgotten.
+                moved = moving.next() => moved,
                 () = self.ends.leaves(), if working == 0 && self.may_park() => {
                     return self.park(None).await;
                 }
                 () = tokio::time::sleep_until(self.deadline), if working > 0 => break,
-                moved = moving.next() => moved,
             };
             if working == 0 {
                 // What a person takes to answer is not the run's time.
@@ -96,7 +95,7 @@ impl Driver {
                 None => return Ok(()),
                 Some(CallProgress::Ended(call_id, result, views)) => {
                     working -= 1;
-                    of_own -= usize::from(is_own(planned_of(group, &call_id)?));
+                    of_own -= usize::from(!planned_of(group, &call_id)?.waits_for_program());
                     self.context.views.extend(views);
                     let mut records = self.run_loop.on_tool_result(&call_id, result, now());
                     if moving.len() > working {
@@ -112,18 +111,9 @@ impl Driver {
                 }
                 Some(CallProgress::Answered(call_id, answer)) => {
                     let planned = planned_of(group, &call_id)?;
-                    let answer = answer?;
-                    let allowed = answer.resolution.decision.permission() == Permission::Allow;
-                    if allowed && is_own(planned) {
-                        self.turn.take(&mut self.deadline).await;
-                        if !self.turn.is_taken() {
-                            // It has not begun: it ends so, or is asked about anew.
-                            continue;
-                        }
-                    }
-                    if let Some((approval, untrusted)) = self.on_answer(planned, answer).await? {
+                    if let Some((approval, untrusted)) = self.on_answer(planned, answer?).await? {
                         working += 1;
-                        of_own += usize::from(is_own(planned));
+                        of_own += usize::from(!planned.waits_for_program());
                         let approval = Some(approval);
                         moving.push(self.ending(config, planned, approval, untrusted, &agents));
                     }

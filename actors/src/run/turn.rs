@@ -65,6 +65,10 @@ impl RunTurn {
     }
 
     async fn wait(&self) -> Option<Turn> {
+        let ends = &self.ends;
+        if ends.stop.is_cancelled() || ends.interrupt.is_cancelled() || ends.is_to_leave() {
+            return None;
+        }
         let runs = self
             .people
             .limits(self.user)
@@ -79,9 +83,9 @@ impl RunTurn {
         let _ = self.session.send(Ask::<u64>::new(told)).await;
         tokio::select! {
             biased;
-            () = self.ends.stop.cancelled() => None,
-            () = self.ends.interrupt.cancelled() => None,
-            () = self.ends.leaves() => None,
+            () = ends.stop.cancelled() => None,
+            () = ends.interrupt.cancelled() => None,
+            () = ends.leaves() => None,
             turn = self.people.run(self.user) => Some(turn),
         }
     }

@@ -216,7 +216,6 @@ fn a_failed_reading_leaves_the_session_unread() {
             message: "out of luck".into(),
         };
         house.whole([Say::Fail(failed)]);
-        read_until(&house, 2).await;
         house.whole(text("I found nothing that I could write as JSON."));
         house.whole(text(OLENA));
         read_until(&house, 4).await;

@@ -16,6 +16,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
+use crate::alone;
 use crate::house::{House, Say, Setup, Tab, in_system, input, write_call};
 
 /// A run that says nothing for so long is stopped: a tool or a model that never ends.
@@ -266,6 +267,7 @@ fn check(links: impl Iterator<Item = Link>) {
 
 #[test]
 fn each_call_has_exactly_one_result_whatever_happens() {
+    let _alone = alone();
     let config = Config {
         cases: 12,
         failure_persistence: None,

@@ -12,6 +12,7 @@ mod history;
 #[path = "../engine/house.rs"]
 mod house;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use navi_actors::llm::LlmError;
@@ -20,7 +21,14 @@ use navi_actors::protocol::error::ErrorCode;
 
 use crate::house::{House, PATIENCE, Say, Setup, in_system, input, kinds, with_house, write_call};
 
-/// A panic at one place, once. One test at a time has the fail points.
+/// The fail points are the whole process's: one test at a time has them, with all that goes on in it.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    // One that failed left nothing there.
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A panic at one place, once.
 struct Panic(fail::FailScenario<'static>);
 
 impl Panic {
@@ -39,6 +47,7 @@ impl Panic {
 
 #[test]
 fn a_panic_in_a_tool_is_its_result() {
+    let _alone = alone();
     with_house(|house| async move {
         let _panic = Panic::at("tool::call");
         let session = house.session().await;
@@ -60,6 +69,7 @@ fn a_panic_in_a_tool_is_its_result() {
 
 #[test]
 fn a_panic_in_a_run_fails_it_and_the_session_goes_on() {
+    let _alone = alone();
     with_house(|house| async move {
         let _panic = Panic::at("run::step");
         let session = house.session().await;
@@ -74,6 +84,7 @@ fn a_panic_in_a_run_fails_it_and_the_session_goes_on() {
 
 #[test]
 fn a_panic_in_a_child_is_a_failed_result_of_its_parent() {
+    let _alone = alone();
     with_house(|house| async move {
         // The parent's call of the model and of its tool come first.
         let _panic = Panic::after(2, "run::step");
@@ -97,6 +108,7 @@ fn a_panic_in_a_child_is_a_failed_result_of_its_parent() {
 
 #[test]
 fn a_panic_in_a_session_interrupts_its_run_and_the_tab_stays() {
+    let _alone = alone();
     with_house(|house| async move {
         let other = house.session().await;
         let mut bystander = house.tab(other, None).await;
@@ -120,6 +132,7 @@ fn a_panic_in_a_session_interrupts_its_run_and_the_tab_stays() {
 
 #[test]
 fn a_start_that_is_not_written_is_refused_and_nobody_hears_what_its_model_said() {
+    let _alone = alone();
     with_house(|house| async move {
         let _alone = fail::FailScenario::setup();
         let session = house.session().await;
@@ -156,6 +169,7 @@ fn a_start_that_is_not_written_is_refused_and_nobody_hears_what_its_model_said()
 
 #[test]
 fn a_panic_in_a_model_actor_is_told_and_the_run_goes_on() {
+    let _alone = alone();
     with_house(|house| async move {
         let _panic = Panic::at("llm::acquire");
         let session = house.session().await;
@@ -170,6 +184,7 @@ fn a_panic_in_a_model_actor_is_told_and_the_run_goes_on() {
 
 #[test]
 fn a_call_that_fails_before_its_first_chunk_is_tried_again() {
+    let _alone = alone();
     with_house(|house| async move {
         let _no_panics = fail::FailScenario::setup();
         let session = house.session().await;
@@ -189,6 +204,7 @@ fn a_call_that_fails_before_its_first_chunk_is_tried_again() {
 
 #[test]
 fn an_error_in_mid_stream_keeps_the_text_and_is_not_tried_again() {
+    let _alone = alone();
     with_house(|house| async move {
         let _no_panics = fail::FailScenario::setup();
         let session = house.session().await;
@@ -208,6 +224,7 @@ fn an_error_in_mid_stream_keeps_the_text_and_is_not_tried_again() {
 
 #[test]
 fn a_panic_in_the_memory_leaves_the_session_unread_and_is_survived() {
+    let _alone = alone();
     let times = MemoryTimes {
         idle_after: Duration::from_millis(500),
         ..MemoryTimes::default()

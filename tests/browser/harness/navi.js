@@ -57,7 +57,7 @@ export async function startNavi(settings, { models, port: wanted = 0 } = {}) {
   let link;
 
   async function start() {
-    const env = { STARTER_MODEL: 'off', LLM_PARALLEL: '1', ...settings, NAVI_BIND: `127.0.0.1:${port}`, NAVI_DATA_DIR: dataDir };
+    const env = { STARTER_MODEL: 'off', LLM_PARALLEL: '1', LLM_STREAM_CHUNK_TIMEOUT: '600', ...settings, NAVI_BIND: `127.0.0.1:${port}`, NAVI_DATA_DIR: dataDir };
     program = startProgram(required('NAVI_BIN'), { cwd: dataDir, env });
     port = Number((await program.line(LISTENS))[1]);
     link = (await startProgram(required('NAVI_BIN'), { args: ['link'], cwd: dataDir, env }).line(/^https?:\S+$/))[0];

@@ -202,6 +202,7 @@ async fn id_tokens_that_lie() {
     // A clock that is a little off is no lie.
     let going = beginning(&server, 200).await;
     let mut claims = going.claims(&provider, "anna");
+    let now = Utc::now().timestamp();
     claims["iat"] = json!(now + 30);
     claims["exp"] = json!(now - 30);
     assert!(going.come_in(&server, &provider, &claims).await.is_ok());

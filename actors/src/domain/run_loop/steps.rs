@@ -134,6 +134,14 @@ pub struct PlannedCall {
     pub lent: bool,
 }
 
+impl PlannedCall {
+    /// Whether what it does is done by the program that lent its tool.
+    #[must_use]
+    pub fn waits_for_program(&self) -> bool {
+        self.lent && matches!(self.plan, CallPlan::Run { .. })
+    }
+}
+
 /// What is to become of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CallPlan {
