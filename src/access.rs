@@ -271,12 +271,9 @@ impl Access {
             Ok(owner) => return Ok(Some(principal(owner, AuthMethod::Token, key))),
             Err(before) => before,
         };
-        let store = self.store.clone();
-        let found = self.on_runtime(async move {
-            match key {
-                Key::Setting(user) => Ok(store.user(user).await?.as_ref().map(owner_by_setting)),
-                _ => store.token_owner(SecretHash(hash), Utc::now()).await,
-            }
+        let found = self.on_runtime(async move |store| match key {
+            Key::Setting(user) => Ok(store.user(user).await?.as_ref().map(owner_by_setting)),
+            _ => store.token_owner(SecretHash(hash), Utc::now()).await,
         });
         Ok(found.await?.map(|owner| {
             self.known.keep(before, key, owner);
@@ -299,9 +296,9 @@ impl Access {
             Ok(owner) => return Ok(Some(principal(owner, method(false, &owner), key))),
             Err(before) => before,
         };
-        let (store, visitor) = (self.store.clone(), visitor.clone());
+        let visitor = visitor.clone();
         let login = self
-            .on_runtime(async move {
+            .on_runtime(async move |store| {
                 let now = Utc::now();
                 let Some((owner, login)) = store.web_login(hash, now).await? else {
                     return Ok(None);
@@ -347,10 +344,15 @@ impl Access {
     }
 
     /// Begins at once, so that who waits for it holds none of it.
-    fn on_runtime<T: Send + 'static>(
+    fn on_runtime<T, F>(
         &self,
-        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-    ) -> impl Future<Output = Result<T, NaviError>> {
+        ask: impl FnOnce(Store) -> F,
+    ) -> impl Future<Output = Result<T, NaviError>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let work = ask(self.store.clone());
         self.on_runtime_or(async move { work.await.map_err(|error| store_error(&error)) })
     }
 

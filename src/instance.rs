@@ -188,8 +188,6 @@ fn read_note(data_dir: &Path) -> Option<Running> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -14,6 +14,7 @@ use navi_actors::llm::starter::{
 };
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::status::FetchableModel;
+use parking_lot::Mutex;
 use tracing::{info, warn};
 
 use crate::settings::Settings;
@@ -80,13 +81,9 @@ impl Starter {
         &self.backend
     }
 
-    fn in_flight(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
-        self.fetching.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn fetch_and_use(self, name: String) -> Result<(), FetchError> {
         let fetched = self.backend.fetch(&name).await;
-        self.in_flight().remove(&name);
+        self.fetching.lock().remove(&name);
         match &fetched {
             Ok(_) => {
                 info!(model = name, "the model is here");
@@ -116,7 +113,7 @@ impl ModelFetcher for Starter {
     }
 
     async fn fetch(&self, name: &str) -> Result<(), NaviError> {
-        if !self.in_flight().insert(name.to_owned()) {
+        if !self.fetching.lock().insert(name.to_owned()) {
             return Ok(());
         }
         let fetch = tokio::spawn(self.clone().fetch_and_use(name.to_owned()));

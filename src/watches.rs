@@ -188,8 +188,6 @@ fn is_near(folder: &Path, name: Option<&OsStr>, targets: &[PathBuf]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::fs::{self, File};
     use std::io::Write as _;
 

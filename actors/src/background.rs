@@ -76,8 +76,6 @@ pub(crate) fn let_session_stand_behind(pid: i32) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[tokio::test]

@@ -174,6 +174,5 @@ impl Handler<Flush> for JournalActor {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #[path = "journal_tests.rs"]
 mod tests;

@@ -1,10 +1,11 @@
 //! The backends together: which one a call goes to, and how each of them is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Addr};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -58,17 +59,13 @@ type LastLook = Arc<tokio::sync::Mutex<Option<Instant>>>;
 struct Windows(Arc<Mutex<HashMap<(BackendKind, String), u32>>>);
 
 impl Windows {
-    fn lock(&self) -> MutexGuard<'_, HashMap<(BackendKind, String), u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Another server has other windows.
     fn forget(&self, kind: BackendKind) {
-        self.lock().retain(|(of, _), _| *of != kind);
+        self.0.lock().retain(|(of, _), _| *of != kind);
     }
 
     fn put_into(&self, kind: BackendKind, model: &mut ModelInfo) {
-        if let Some(told) = self.lock().get(&(kind, model.name.clone())) {
+        if let Some(told) = self.0.lock().get(&(kind, model.name.clone())) {
             let said = model.context_window.unwrap_or(*told);
             model.context_window = Some(said.min(*told));
         }
@@ -160,7 +157,7 @@ impl Models {
         model: &str,
         window: u32,
     ) {
-        let mut known = self.windows.lock();
+        let mut known = self.windows.0.lock();
         if retired.is_cancelled() {
             return;
         }

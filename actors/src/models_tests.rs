@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix::System;
@@ -89,7 +87,14 @@ fn a_server_that_was_replaced_teaches_no_window_of_the_new_one() {
         let models = Models::start(vec![Arc::new(Counting::default())], Parallel::Auto, &closed);
         let kind = BackendKind::Ollama;
         let take = || models.acquire(kind, Acquire::new(Priority::Interactive));
-        let window = || models.windows.lock().get(&(kind, "m".to_owned())).copied();
+        let window = || {
+            models
+                .windows
+                .0
+                .lock()
+                .get(&(kind, "m".to_owned()))
+                .copied()
+        };
         let old = take().await.unwrap();
         models.learn_window(kind, &old.retired, "m", 512);
         assert_eq!(window(), Some(512));

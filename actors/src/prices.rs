@@ -92,8 +92,6 @@ fn read(path: &Path) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::fs;
 
     use super::*;

@@ -2,7 +2,9 @@
 //! whole when a file changes (SPEC section 10).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
@@ -79,7 +81,7 @@ impl Profiles {
     /// that is not in `set` stays as it was, with a warning. A profile that is the same as
     /// before stays the same `Arc`, for those who cache by it.
     pub fn replace(&self, set: ProfileSet) {
-        let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = self.shelf.write();
         let mut warnings = set.warnings;
         let mut by_id = by_id(set.profiles, Some(&shelf.by_id));
         let default = by_id.get(&self.default_id).cloned().unwrap_or_else(|| {
@@ -150,7 +152,7 @@ impl Profiles {
     }
 
     fn shelf(&self) -> Arc<Shelf> {
-        let shelf = self.shelf.read().unwrap_or_else(PoisonError::into_inner);
+        let shelf = self.shelf.read();
         Arc::clone(&shelf)
     }
 }
@@ -184,8 +186,6 @@ fn unknown(id: &str, by_id: &BTreeMap<String, Arc<Profile>>) -> NaviError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn profile(id: &str, prompt: &str) -> Profile {

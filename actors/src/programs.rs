@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::process::Stdio;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
@@ -212,15 +212,11 @@ static LIVING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 /// As many as are kept: more than limits elsewhere let there be.
 const MAX_LIVING: usize = 4096;
 
-fn living() -> MutexGuard<'static, BTreeSet<i32>> {
-    LIVING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Group {
     /// Of the process that leads it; none where it is gone already.
     fn of(leader: Option<u32>) -> Self {
         let group = leader.and_then(|id| i32::try_from(id).ok());
-        let mut living = living();
+        let mut living = LIVING.lock();
         if living.len() < MAX_LIVING {
             living.extend(group);
         }
@@ -232,7 +228,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
             kill(group);
-            living().remove(&group);
+            LIVING.lock().remove(&group);
         }
     }
 }
@@ -240,7 +236,7 @@ impl Drop for Group {
 /// Ends every process group that lives, right before an end of the service at which nothing is
 /// dropped.
 pub fn end_groups() {
-    for group in std::mem::take(&mut *living()) {
+    for group in std::mem::take(&mut *LIVING.lock()) {
         kill(group);
     }
 }
@@ -254,8 +250,6 @@ fn kill(group: i32) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::os::unix::process::CommandExt as _;
 
     use super::*;
@@ -266,9 +260,9 @@ mod tests {
         let mut child = command.arg("300").process_group(0).spawn().unwrap();
         let group = i32::try_from(child.id()).unwrap();
         let guard = Group::of(Some(child.id()));
-        assert!(living().contains(&group));
+        assert!(LIVING.lock().contains(&group));
         drop(guard);
-        assert!(!living().contains(&group));
+        assert!(!LIVING.lock().contains(&group));
         assert!(!child.wait().unwrap().success());
     }
 }

@@ -1,7 +1,8 @@
 //! [`Pulls`]: the one model that Ollama pulls at a time, for all who ask for it or watch it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::llm::ollama::OllamaBackend;
@@ -43,7 +44,7 @@ impl Pulls {
 
     /// How the pull is that goes on, or why the last one failed.
     pub(crate) fn now(&self) -> Option<ModelPull> {
-        self.lock().as_ref().map(|pull| pull.told.clone())
+        self.now.lock().as_ref().map(|pull| pull.told.clone())
     }
 
     /// Begins a pull; none where that of the same model goes on already.
@@ -57,7 +58,7 @@ impl Pulls {
             .ollama
             .clone()
             .ok_or_else(|| NaviError::said(ErrorCode::BackendUnavailable, PhraseCode::NoOllama))?;
-        let mut now = self.lock();
+        let mut now = self.now.lock();
         let going = now.as_ref().filter(|pull| pull.told.problem.is_none());
         match going.map(|pull| &pull.told.name) {
             Some(other) if name.means(other) => return Ok(None),
@@ -97,6 +98,7 @@ impl Pulls {
     pub(crate) fn stop(&self, name: &str) -> Result<(), NaviError> {
         let name = parsed(name)?;
         let stopped = self
+            .now
             .lock()
             .take_if(|pull| name.means(&pull.told.name))
             .map(|pull| pull.stop.cancel());
@@ -109,7 +111,7 @@ impl Pulls {
     }
 
     fn tell(&self, stop: &CancellationToken, progress: &PullProgress) {
-        let mut now = self.lock();
+        let mut now = self.now.lock();
         if let Some(pull) = now.as_mut().filter(|_| !stop.is_cancelled()) {
             let PullProgress {
                 step,
@@ -126,7 +128,7 @@ impl Pulls {
     }
 
     fn end(&self, stop: &CancellationToken, name: &ModelName, pulled: Result<(), PullError>) {
-        let mut now = self.lock();
+        let mut now = self.now.lock();
         if stop.is_cancelled() {
             return;
         }
@@ -143,11 +145,6 @@ impl Pulls {
                 }
             }
         }
-    }
-
-    /// Held for a few lines, never across an await. `stop` cancels with it held.
-    fn lock(&self) -> MutexGuard<'_, Option<Pull>> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

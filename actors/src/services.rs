@@ -1,9 +1,10 @@
 //! What sessions and runs work with: made once by the engine, shared by all.
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::compression::CompressionActor;
@@ -196,9 +197,6 @@ impl Services {
     /// Whether this is the first that is heard of this model missing.
     #[must_use]
     pub fn tells_missing(&self, model: &str) -> bool {
-        self.told_missing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(model.to_owned())
+        self.told_missing.lock().insert(model.to_owned())
     }
 }

@@ -41,8 +41,6 @@ impl SessionTurns {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use futures_util::FutureExt as _;
 
     use super::*;

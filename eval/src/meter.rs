@@ -126,8 +126,6 @@ impl Backend for Metered {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use navi_actors::protocol::chat::FinishReason;
     use navi_actors::protocol::offered::OfferedTools;
     use navi_actors::protocol::status::BackendState;

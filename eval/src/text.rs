@@ -117,8 +117,6 @@ fn without_code(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

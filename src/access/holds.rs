@@ -5,13 +5,14 @@
 //! process changed, and else a few times a second while there is a socket, or a key is known.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
 use navi_actors::protocol::ids::UserId;
 use navi_actors::store::{KeyOwner, SecretHash, Store, StoreError};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -65,7 +66,7 @@ pub(crate) struct Hold {
 impl Holds {
     pub(super) fn hold(&self, key: Key, owner: KeyOwner) -> Hold {
         let key = (key, owner);
-        let mut open = self.open();
+        let mut open = self.0.open.lock();
         let (ended, count) = open.entry(key).or_default();
         *count += 1;
         Hold {
@@ -90,7 +91,7 @@ impl Holds {
             let look = self.0.begun.fetch_add(1, Ordering::Relaxed) + 1;
             let known_keys: HashSet<(Key, KeyOwner)> = known.keys().into_iter().collect();
             let mut keys = known_keys.clone();
-            keys.extend(self.open().keys());
+            keys.extend(self.0.open.lock().keys());
             match ended(&store, keys).await {
                 Ok(ended) => {
                     if ended.iter().any(|key| known_keys.contains(key)) {
@@ -105,16 +106,12 @@ impl Holds {
     }
 
     fn end(&self, ended: &[(Key, KeyOwner)]) {
-        let open = self.open();
+        let open = self.0.open.lock();
         for key in ended {
             if let Some((ended, _)) = open.get(key) {
                 ended.cancel();
             }
         }
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -175,7 +172,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let mut open = self.holds.open();
+        let mut open = self.holds.0.open.lock();
         if let Some((_, count)) = open.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {

@@ -116,8 +116,6 @@ pub(crate) fn tell_ended(data_dir: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use navi_actors::protocol::ids::UserId;
     use navi_actors::protocol::people::{Scopes, UserRole};
 

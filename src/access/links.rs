@@ -145,8 +145,6 @@ fn is_expired(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn links() -> (tempfile::TempDir, Links) {

@@ -117,8 +117,7 @@ impl Access {
     /// There are no accounts, or the store cannot be used.
     pub(crate) async fn passkeys(&self, user: UserId) -> Result<Vec<Passkey>, NaviError> {
         self.need_accounts()?;
-        let store = self.store.clone();
-        self.on_runtime(async move { store.passkeys(user).await })
+        self.on_runtime(async move |store| store.passkeys(user).await)
             .await
     }
 
@@ -213,9 +212,9 @@ impl Access {
             created_at: Utc::now(),
             last_used_at: None,
         };
-        let (store, hash, row) = (self.store.clone(), hash_of(made.cred_id()), new.clone());
+        let (hash, row) = (hash_of(made.cred_id()), new.clone());
         let added =
-            self.on_runtime(async move { store.add_passkey(hash, row, MAX_PASSKEYS).await });
+            self.on_runtime(async move |store| store.add_passkey(hash, row, MAX_PASSKEYS).await);
         match added.await? {
             AddedPasskey::Done => {}
             AddedPasskey::TooMany => return Err(too_many()),
@@ -242,8 +241,9 @@ impl Access {
         name: &str,
     ) -> Result<(), NaviError> {
         self.need_accounts()?;
-        let (store, name) = (self.store.clone(), checked_name(name)?);
-        let renamed = self.on_runtime(async move { store.rename_passkey(user, id, name).await });
+        let name = checked_name(name)?;
+        let renamed =
+            self.on_runtime(async move |store| store.rename_passkey(user, id, name).await);
         if renamed.await? {
             Ok(())
         } else {
@@ -262,8 +262,9 @@ impl Access {
         visitor: Visitor,
     ) -> Result<(), NaviError> {
         self.need_accounts()?;
-        let (store, ways) = (self.store.clone(), self.ways_in());
-        let removed = self.on_runtime(async move { store.remove_passkey(user, id, &ways).await });
+        let ways = self.ways_in();
+        let removed =
+            self.on_runtime(async move |store| store.remove_passkey(user, id, &ways).await);
         match removed.await? {
             RemovedPasskey::Done(name) => {
                 self.note(Recorded::PasskeyRemoved, Some(user), Some(name), visitor)
@@ -335,8 +336,7 @@ impl Access {
         let Some((handle, hash)) = named.ok().map(|(handle, id)| (handle, hash_of(id))) else {
             return Err(self.refused_passkey(None, "of nobody", visitor).await);
         };
-        let store = self.store.clone();
-        let found = self.on_runtime(async move { store.passkey(hash).await });
+        let found = self.on_runtime(async move |store| store.passkey(hash).await);
         let found = found.await?.filter(|(_, it)| it.handle == handle);
         let Some((user, passkey)) = found else {
             return Err(self.refused_passkey(None, "not known here", visitor).await);
@@ -375,8 +375,8 @@ impl Access {
             }
         };
         let now_it_is = serde_json::to_string(&credential).map_err(|error| internal(&error))?;
-        let (store, name) = (self.store.clone(), passkey.name.clone());
-        let noted = self.on_runtime(async move {
+        let name = passkey.name.clone();
+        let noted = self.on_runtime(async move |store| {
             store
                 .note_passkey_use(&passkey, now_it_is, Utc::now())
                 .await

@@ -128,8 +128,6 @@ fn verify(password: &str, stored: &str) -> Result<Tried, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use argon2::{Algorithm, Version};
 
     use super::*;

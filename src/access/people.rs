@@ -47,8 +47,7 @@ impl Access {
     /// # Errors
     /// The store cannot be used.
     pub(crate) async fn account(&self, user: UserId) -> Result<Account, NaviError> {
-        let store = self.store.clone();
-        let found = self.on_runtime(async move {
+        let found = self.on_runtime(async move |store| {
             let Some(found) = store.user(user).await? else {
                 return Ok(None);
             };
@@ -79,10 +78,10 @@ impl Access {
         visitor: Visitor,
     ) -> Result<Account, NaviError> {
         self.need_accounts()?;
-        let (store, user) = (self.store.clone(), who.user);
+        let user = who.user;
         self.need_proof(who, change.current_password, &visitor)
             .await?;
-        let stored = self.on_runtime(async move { store.password(user).await });
+        let stored = self.on_runtime(async move |store| store.password(user).await);
         let stored = stored.await?;
         let account = self.account(user).await?;
         let name = change.name.unwrap_or(account.user.name);
@@ -103,8 +102,7 @@ impl Access {
                 return Err(NaviError::new(ErrorCode::InvalidField, lacking));
             }
         };
-        let store = self.store.clone();
-        let set = self.on_runtime(async move { store.set_credentials(user, new).await });
+        let set = self.on_runtime(async move |store| store.set_credentials(user, new).await);
         set.await?.ok_or_else(name_taken)?;
         if changes_password {
             self.end_logins(user, Some(who.key)).await?;
@@ -130,8 +128,7 @@ impl Access {
         let user = who.user;
         let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| recovery_code()).collect();
         let hashes: Vec<SecretHash> = codes.iter().map(|code| recovery_hash(code)).collect();
-        let store = self.store.clone();
-        self.on_runtime(async move { store.set_recovery_codes(user, &hashes).await })
+        self.on_runtime(async move |store| store.set_recovery_codes(user, &hashes).await)
             .await?;
         self.note(Recorded::RecoveryCodesMade, Some(user), None, visitor)
             .await;
@@ -144,8 +141,8 @@ impl Access {
     /// There are no accounts, or the store cannot be used.
     pub(crate) async fn people(&self) -> Result<Vec<Person>, NaviError> {
         self.need_accounts()?;
-        let store = self.store.clone();
-        self.on_runtime(async move { store.people().await }).await
+        self.on_runtime(async move |store| store.people().await)
+            .await
     }
 
     /// Makes a person something else. What they have open is closed, and opens as what they are.
@@ -160,8 +157,7 @@ impl Access {
         visitor: Visitor,
     ) -> Result<User, NaviError> {
         self.need_accounts()?;
-        let store = self.store.clone();
-        let changed = self.on_runtime(async move { store.set_role(person, role).await });
+        let changed = self.on_runtime(async move |store| store.set_role(person, role).await);
         let user = settled(changed.await?)?;
         self.ended();
         let about = format!("{}: {}", user.name, role_name(role));
@@ -182,8 +178,8 @@ impl Access {
         visitor: Visitor,
     ) -> Result<User, NaviError> {
         self.need_accounts()?;
-        let store = self.store.clone();
-        let removed = self.on_runtime(async move { store.remove_person(person, Utc::now()).await });
+        let removed =
+            self.on_runtime(async move |store| store.remove_person(person, Utc::now()).await);
         let user = settled(removed.await?)?;
         self.ended();
         let about = Some(user.name.clone());
@@ -215,12 +211,8 @@ impl Access {
         };
         need_all_scopes(by, LINK_OPENS_MORE)?;
         let (invitation, secret) = offer.made(Some(by.user), Utc::now());
-        let (store, hash, row) = (
-            self.store.clone(),
-            SecretHash(digest(&secret)),
-            invitation.clone(),
-        );
-        self.on_runtime(async move { store.add_invitation(hash, row).await })
+        let (hash, row) = (SecretHash(digest(&secret)), invitation.clone());
+        self.on_runtime(async move |store| store.add_invitation(hash, row).await)
             .await?;
         self.note(Recorded::Invited, Some(by.user), Some(about), visitor)
             .await;
@@ -233,8 +225,7 @@ impl Access {
     /// There are no accounts, or the store cannot be used.
     pub(crate) async fn invitations(&self) -> Result<Vec<Invitation>, NaviError> {
         self.need_accounts()?;
-        let store = self.store.clone();
-        self.on_runtime(async move { store.invitations(Utc::now()).await })
+        self.on_runtime(async move |store| store.invitations(Utc::now()).await)
             .await
     }
 
@@ -249,8 +240,7 @@ impl Access {
         visitor: Visitor,
     ) -> Result<bool, NaviError> {
         self.need_accounts()?;
-        let store = self.store.clone();
-        let removed = self.on_runtime(async move { store.delete_invitation(id).await });
+        let removed = self.on_runtime(async move |store| store.delete_invitation(id).await);
         let removed = removed.await?;
         if removed {
             let about = Some(id.to_string());
@@ -271,8 +261,7 @@ impl Access {
         limit: u64,
     ) -> Result<Vec<RecordRow>, NaviError> {
         self.need_accounts()?;
-        let store = self.store.clone();
-        self.on_runtime(async move { store.record(of, before, limit).await })
+        self.on_runtime(async move |store| store.record(of, before, limit).await)
             .await
     }
 
@@ -289,8 +278,9 @@ impl Access {
         }
         let name = match user {
             Some(user) => {
-                let store = self.store.clone();
-                let found = self.on_runtime(async move { store.user(user).await }).await;
+                let found = self
+                    .on_runtime(async move |store| store.user(user).await)
+                    .await;
                 found.ok().flatten().map(|user| user.name)
             }
             None => None,
@@ -356,8 +346,8 @@ impl Access {
         if !self.accounts {
             return;
         }
-        let (store, what) = (self.store.clone(), entry.what);
-        let added = self.on_runtime(async move { store.add_record(entry, Utc::now()).await });
+        let what = entry.what;
+        let added = self.on_runtime(async move |store| store.add_record(entry, Utc::now()).await);
         // What was done is done: the log of the service says what the record lacks.
         if let Err(error) = added.await {
             warn!(%error, ?what, "a line of the record could not be written");

@@ -22,8 +22,8 @@ impl Access {
     /// There are no accounts, or the store cannot be used.
     pub(crate) async fn granted(&self) -> Result<HashMap<Holder, BTreeSet<Power>>, NaviError> {
         self.need_accounts()?;
-        let store = self.store.clone();
-        self.on_runtime(async move { store.granted().await }).await
+        self.on_runtime(async move |store| store.granted().await)
+            .await
     }
 
     /// Puts these powers in the place of those that somebody was granted before. What was taken
@@ -52,8 +52,7 @@ impl Access {
         let named: Vec<&str> = powers.iter().map(Power::as_str).collect();
         let about = format!("{whose}: {}", named.join(", "));
         let about = about.chars().take(ABOUT_CHARS).collect();
-        let store = self.store.clone();
-        let granted = self.on_runtime(async move { store.grant(holder, powers).await });
+        let granted = self.on_runtime(async move |store| store.grant(holder, powers).await);
         if !granted.await? {
             return Err(no_person());
         }

@@ -91,8 +91,8 @@ impl Access {
         current_password: Option<String>,
         visitor: &Visitor,
     ) -> Result<bool, NaviError> {
-        let (store, user) = (self.store.clone(), who.user);
-        let stored = self.on_runtime(async move { store.password(user).await });
+        let user = who.user;
+        let stored = self.on_runtime(async move |store| store.password(user).await);
         let Some(stored) = stored.await? else {
             return Ok(false);
         };
@@ -111,8 +111,9 @@ impl Access {
         let Key::Login(hash) = who.key else {
             return Err(by_browser_alone());
         };
-        let (store, now) = (self.store.clone(), Utc::now());
-        let login = self.on_runtime(async move { store.web_login(SecretHash(hash), now).await });
+        let now = Utc::now();
+        let login =
+            self.on_runtime(async move |store| store.web_login(SecretHash(hash), now).await);
         let is_fresh = |created_at| now - created_at < FRESH;
         match login.await? {
             Some((_, login)) if is_fresh(login.created_at) => Ok(()),

@@ -120,9 +120,9 @@ impl Access {
             }
             return Ok(Err(redeemed));
         }
-        let (store, user) = (self.store.clone(), self.user);
+        let user = self.user;
         let Some(user) = self
-            .on_runtime(async move { store.user(user).await })
+            .on_runtime(async move |store| store.user(user).await)
             .await?
         else {
             return Err(NaviError::new(
@@ -149,8 +149,7 @@ impl Access {
         let name: String = name.chars().take(names::MAX_CHARS + 1).collect();
         let key = names::key(&name);
         self.tries.count(&key, visitor.address)?;
-        let store = self.store.clone();
-        let found = self.on_runtime(async move { store.user_by_name(&key).await });
+        let found = self.on_runtime(async move |store| store.user_by_name(&key).await);
         let (user, stored) = found.await?.unzip();
         let way = Way::plain(match proof {
             Proof::Password(_) => "password",
@@ -195,8 +194,8 @@ impl Access {
     ) -> Result<(Invitation, Option<String>), NaviError> {
         self.need_accounts()?;
         self.tries.count_address(visitor.address)?;
-        let (store, hash) = (self.store.clone(), SecretHash(digest(secret)));
-        let found = self.on_runtime(async move {
+        let hash = SecretHash(digest(secret));
+        let found = self.on_runtime(async move |store| {
             let Some(invitation) = store.invitation(hash, Utc::now()).await? else {
                 return Ok(None);
             };
@@ -227,8 +226,8 @@ impl Access {
         visitor: &Visitor,
     ) -> Result<(LinkRow, SessionId), NaviError> {
         self.need_accounts()?;
-        let (store, hash) = (self.store.clone(), SecretHash(digest(secret)));
-        let found = self.on_runtime(async move { store.session_link(hash, Utc::now()).await });
+        let hash = SecretHash(digest(secret));
+        let found = self.on_runtime(async move |store| store.session_link(hash, Utc::now()).await);
         if let Some(found) = found.await? {
             return Ok(found);
         }
@@ -253,8 +252,8 @@ impl Access {
         // What is no invitation costs no password.
         self.invitation(secret, &visitor).await?;
         let new = self.credentials(name, password).await?;
-        let (store, hash) = (self.store.clone(), SecretHash(digest(secret)));
-        let accepted = self.on_runtime(async move {
+        let hash = SecretHash(digest(secret));
+        let accepted = self.on_runtime(async move |store| {
             let now = Utc::now();
             store.accept_invitation(hash, new, now).await
         });
@@ -280,8 +279,8 @@ impl Access {
         cookie: &str,
         visitor: Visitor,
     ) -> Result<Option<SignOn>, NaviError> {
-        let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
-        let done = self.on_runtime(async move {
+        let hash = SecretHash(digest(cookie));
+        let done = self.on_runtime(async move |store| {
             let login = store.web_login(hash, Utc::now()).await?;
             store.delete_web_login(hash).await?;
             Ok(login.and_then(|(_, login)| login.sign_on))
@@ -299,8 +298,7 @@ impl Access {
     /// # Errors
     /// The store cannot be used.
     pub(crate) async fn devices(&self, user: UserId) -> Result<Vec<WebLogin>, NaviError> {
-        let store = self.store.clone();
-        self.on_runtime(async move { store.web_logins(user, Utc::now()).await })
+        self.on_runtime(async move |store| store.web_logins(user, Utc::now()).await)
             .await
     }
 
@@ -318,8 +316,7 @@ impl Access {
         let Some(device) = devices.into_iter().find(|it| device_id(it.hash) == id) else {
             return Ok(false);
         };
-        let store = self.store.clone();
-        self.on_runtime(async move { store.delete_web_login(device.hash).await })
+        self.on_runtime(async move |store| store.delete_web_login(device.hash).await)
             .await?;
         self.ended();
         self.note(Recorded::DeviceSignedOut, Some(user), device.agent, visitor)
@@ -352,8 +349,7 @@ impl Access {
             Some(Key::Login(hash)) => Some(SecretHash(hash)),
             Some(Key::Token(_) | Key::Setting(_) | Key::Proxy(_)) | None => None,
         };
-        let store = self.store.clone();
-        let ended = self.on_runtime(async move { store.delete_web_logins(user, but).await });
+        let ended = self.on_runtime(async move |store| store.delete_web_logins(user, but).await);
         let ended = ended.await;
         self.ended();
         ended
@@ -394,7 +390,7 @@ impl Access {
         visitor: Visitor,
     ) -> Result<Login, NaviError> {
         let login = Login::fresh();
-        let (store, now) = (self.store.clone(), Utc::now());
+        let now = Utc::now();
         let expires_at = match way.sign_on {
             Some(_) => now + SIGN_ON_LIFETIME,
             None => now + LOGIN_LIFETIME,
@@ -409,7 +405,7 @@ impl Access {
             last_used_at: Some(now),
             sign_on: way.sign_on,
         };
-        self.on_runtime(async move { store.add_web_login(row).await })
+        self.on_runtime(async move |store| store.add_web_login(row).await)
             .await?;
         self.note_signed_in(user, way.about, visitor).await;
         Ok(login)
@@ -419,15 +415,14 @@ impl Access {
         let Ok(hash) = self.passwords.hash(password).await else {
             return;
         };
-        let store = self.store.clone();
-        let stored = self.on_runtime(async move { store.set_password(user, hash).await });
+        let stored = self.on_runtime(async move |store| store.set_password(user, hash).await);
         // It is right as it is stored, too.
         let _ = stored.await;
     }
 
     async fn use_recovery_code(&self, user: UserId, code: &str) -> Result<bool, NaviError> {
-        let (store, hash) = (self.store.clone(), recovery_hash(code));
-        self.on_runtime(async move { store.use_recovery_code(user, hash).await })
+        let hash = recovery_hash(code);
+        self.on_runtime(async move |store| store.use_recovery_code(user, hash).await)
             .await
     }
 }

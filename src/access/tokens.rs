@@ -33,8 +33,7 @@ impl Access {
     /// # Errors
     /// The store cannot be used.
     pub(crate) async fn tokens(&self, user: UserId) -> Result<Vec<ApiToken>, NaviError> {
-        let store = self.store.clone();
-        self.on_runtime(async move { store.list_tokens(user).await })
+        self.on_runtime(async move |store| store.list_tokens(user).await)
             .await
     }
 
@@ -79,8 +78,7 @@ impl Access {
         id: Uuid,
         visitor: Visitor,
     ) -> Result<bool, NaviError> {
-        let store = self.store.clone();
-        let removed = self.on_runtime(async move { store.delete_token(user, id).await });
+        let removed = self.on_runtime(async move |store| store.delete_token(user, id).await);
         let removed = removed.await;
         self.ended();
         if matches!(removed, Ok(true)) {
@@ -101,8 +99,9 @@ impl Access {
         let Key::Token(hash) = who.key else {
             return Ok(!matches!(who.key, Key::Setting(_)));
         };
-        let (store, hash) = (self.store.clone(), SecretHash(hash));
-        let owners = self.on_runtime(async move { store.token_owners(&[hash], Utc::now()).await });
+        let hash = SecretHash(hash);
+        let owners =
+            self.on_runtime(async move |store| store.token_owners(&[hash], Utc::now()).await);
         let owner = owners.await?.get(&hash).copied();
         Ok(owner.is_some_and(|owner| {
             let grant = Grant {

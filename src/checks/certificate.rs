@@ -79,8 +79,6 @@ fn is_for(certificate: &CertificateDer<'_>, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use rustls::pki_types::pem::PemObject as _;
 
     use super::*;

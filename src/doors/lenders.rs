@@ -3,11 +3,12 @@
 //! may sleep, with the machine that it runs on: it is waited for as long as its calls would be.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use navi_actors::protocol::ids::{SessionId, UserId};
 use navi_actors::tools::lent;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -53,13 +54,13 @@ impl Here {
 impl Lenders {
     /// Cancelled when this program has gone. It may be on its way yet.
     pub(crate) fn gone(&self, by: UserId, session: SessionId, name: &str) -> CancellationToken {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         Self::known(&mut all, by, session, name).gone.clone()
     }
 
     /// A socket of the program is open.
     pub(crate) fn arrive(&self, by: UserId, session: SessionId, name: &str) -> Here {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         let lender = Self::known(&mut all, by, session, name);
         lender.sockets += 1;
         Here {
@@ -102,7 +103,7 @@ impl Lenders {
 
     /// A socket was closed. How often that was the last one, where it was now.
     fn leave(&self, by: UserId, gone: &CancellationToken) -> Option<u64> {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         let mut lenders = all.get_mut(&by)?.iter_mut();
         let lender = lenders.find(|it| it.gone == *gone)?;
         lender.sockets -= 1;
@@ -115,7 +116,7 @@ impl Lenders {
 
     /// Forgets one that did not come back.
     fn forget(&self, by: UserId, gone: &CancellationToken, left: u64) {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         let Some(lenders) = all.get_mut(&by) else {
             return;
         };
@@ -127,10 +128,6 @@ impl Lenders {
             }
             gone.cancel();
         }
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<UserId, VecDeque<Lender>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -171,7 +168,7 @@ mod tests {
         lenders.forget(by, &gone, 1);
         assert!(!gone.is_cancelled());
         lenders.forget(by, &gone, 2);
-        assert!(gone.is_cancelled() && lenders.all().is_empty());
+        assert!(gone.is_cancelled() && lenders.0.lock().is_empty());
         // Who comes later lends anew.
         assert!(!lenders.gone(by, session, "bridge").is_cancelled());
     }
@@ -198,7 +195,7 @@ mod tests {
         asleep.fell_silent();
         drop(asleep);
         tokio::time::sleep(lent::TIME_LIMIT + COMES_BACK).await;
-        assert!(gone.is_cancelled() && lenders.all().is_empty());
+        assert!(gone.is_cancelled() && lenders.0.lock().is_empty());
     }
 
     #[test]
@@ -209,7 +206,7 @@ mod tests {
         for n in 0..=AWAY {
             lenders.gone(by, session, &n.to_string());
         }
-        assert_eq!(lenders.all()[&by].len(), AWAY + 1);
+        assert_eq!(lenders.0.lock()[&by].len(), AWAY + 1);
         assert_eq!(lenders.gone(by, session, "bridge"), here.gone);
     }
 }

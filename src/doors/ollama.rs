@@ -212,10 +212,9 @@ async fn answered(
         Ok(body) => body,
         Err(error) => return refusal(&unreadable(&error)),
     };
-    match answer(app, who, headers, body, shape).await {
-        Ok(response) => response,
-        Err(error) => refused(error),
-    }
+    answer(app, who, headers, body, shape)
+        .await
+        .unwrap_or_else(refused)
 }
 
 async fn answer(

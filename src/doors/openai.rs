@@ -166,10 +166,9 @@ pub(crate) async fn completions(
         Ok(body) => body,
         Err(error) => return refusal(&unreadable(&error)),
     };
-    match answer(&app, who, request.headers(), body).await {
-        Ok(response) => response,
-        Err(error) => refused(error),
-    }
+    answer(&app, who, request.headers(), body)
+        .await
+        .unwrap_or_else(refused)
 }
 
 async fn answer(

@@ -2,13 +2,14 @@
 //! that nobody listens to any more.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashlink::LruCache;
 use navi_actors::protocol::ids::{CallId, SessionId, UserId};
 use navi_actors::session_turns::{SessionTurn, SessionTurns};
 use navi_actors::tools::lent::Offer;
+use parking_lot::Mutex;
 
 /// How many of each kind are known of one person: the newest.
 const KNOWN: usize = 1_024;
@@ -89,7 +90,7 @@ pub(super) struct Listening {
 impl Requests {
     /// Where the person's newest request of this kind led.
     pub(super) fn find(&self, by: UserId, sameness: &Sameness) -> Option<Seen> {
-        self.state().of.get(&by)?.seen.peek(sameness).cloned()
+        self.0.lock().of.get(&by)?.seen.peek(sameness).cloned()
     }
 
     pub(super) fn keep(
@@ -104,7 +105,7 @@ impl Requests {
             client_id,
             delivered: Arc::default(),
         };
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let known = state.of.entry(by).or_default();
         known.seen.insert(sameness, seen.clone());
         seen
@@ -112,7 +113,7 @@ impl Requests {
 
     /// Calls that were handed over to a client that gives no ids to what came of them.
     pub(super) fn keep_calls(&self, by: UserId, conversation: Sameness, calls: Vec<CallId>) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let known = &mut state.of.entry(by).or_default().calls;
         if known.len() >= KNOWN {
             known.pop_front();
@@ -122,7 +123,7 @@ impl Requests {
 
     /// Those of all of the person's conversations that began so, the oldest first.
     pub(super) fn find_calls(&self, by: UserId, conversation: &Sameness) -> Vec<Vec<CallId>> {
-        let state = self.state();
+        let state = self.0.lock();
         let known = state.of.get(&by).into_iter().flat_map(|it| &it.calls);
         let found = known.filter(|(known, _)| known == conversation);
         found.map(|(_, calls)| calls.clone()).collect()
@@ -137,7 +138,7 @@ impl Requests {
         client_id: String,
         lend: impl FnOnce(&str) -> Offer,
     ) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let offers = &mut state.of.entry(by).or_default().offers;
         // An offer takes back what its message was lent last: the old one goes first.
         offers.retain(|it| (it.session, &it.client_id) != (session, &client_id));
@@ -154,11 +155,11 @@ impl Requests {
 
     /// The session that a name of the person's led to, as it was known when it did.
     pub(super) fn session(&self, by: UserId, name: &Sameness) -> Option<SessionId> {
-        self.state().of.get(&by)?.sessions.get(name).copied()
+        self.0.lock().of.get(&by)?.sessions.get(name).copied()
     }
 
     pub(super) fn keep_session(&self, by: UserId, name: Sameness, session: SessionId) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let sessions = &mut state.of.entry(by).or_default().sessions;
         if sessions.len() >= KNOWN {
             // What is looked for again is known again.
@@ -169,7 +170,7 @@ impl Requests {
 
     /// What the person's names lead to is looked for anew: a session of theirs came back.
     pub(crate) fn forget_names(&self, by: UserId) {
-        if let Some(known) = self.state().of.get_mut(&by) {
+        if let Some(known) = self.0.lock().of.get_mut(&by) {
             known.sessions.clear();
         }
     }
@@ -177,12 +178,12 @@ impl Requests {
     /// The person was removed.
     pub(crate) fn forget_person(&self, by: UserId) {
         // Offers end elsewhere, and not while this is held.
-        let forgotten = self.state().of.remove(&by);
+        let forgotten = self.0.lock().of.remove(&by);
         drop(forgotten);
     }
 
     pub(super) fn listen(&self, session: SessionId) -> Listening {
-        *self.state().listening.entry(session).or_default() += 1;
+        *self.0.lock().listening.entry(session).or_default() += 1;
         Listening {
             requests: self.clone(),
             session,
@@ -191,22 +192,18 @@ impl Requests {
 
     /// Requests that go on where a session stands look at that one after the other.
     pub(super) async fn turn(&self, session: SessionId) -> SessionTurn {
-        let turns = self.state().turns.clone();
+        let turns = self.0.lock().turns.clone();
         turns.take(session).await
     }
 
     pub(super) fn is_heard(&self, session: SessionId) -> bool {
-        self.state().listening.contains_key(&session)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().listening.contains_key(&session)
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        let mut state = self.requests.state();
+        let mut state = self.requests.0.lock();
         if let Some(count) = state.listening.get_mut(&self.session) {
             *count -= 1;
             if *count == 0 {

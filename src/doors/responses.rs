@@ -87,10 +87,9 @@ pub(crate) async fn create(
         Ok(body) => body,
         Err(error) => return refusal(&unreadable(&error)),
     };
-    match answer(&app, who, &request, body).await {
-        Ok(response) => response,
-        Err(error) => refused(error),
-    }
+    answer(&app, who, &request, body)
+        .await
+        .unwrap_or_else(refused)
 }
 
 async fn answer(
@@ -277,10 +276,9 @@ pub(crate) async fn read(
     path: web::Path<String>,
     query: web::Query<ReadQuery>,
 ) -> HttpResponse {
-    match stored::read(&app, who, &path, &query).await {
-        Ok(response) => response,
-        Err(error) => refused(error),
-    }
+    stored::read(&app, who, &path, &query)
+        .await
+        .unwrap_or_else(refused)
 }
 
 #[utoipa::path(delete, path = "/v1/responses/{response_id}", operation_id = "delete_response", tag = "openai",
@@ -291,10 +289,9 @@ pub(crate) async fn delete(
     who: Principal,
     path: web::Path<String>,
 ) -> HttpResponse {
-    match stored::delete(&app, who, &path).await {
-        Ok(deleted) => HttpResponse::Ok().json(deleted),
-        Err(error) => refused(error),
-    }
+    stored::delete(&app, who, &path)
+        .await
+        .map_or_else(refused, |deleted| HttpResponse::Ok().json(deleted))
 }
 
 #[utoipa::path(post, path = "/v1/responses/{response_id}/cancel", operation_id = "cancel_response", tag = "openai",
@@ -305,10 +302,9 @@ pub(crate) async fn cancel(
     who: Principal,
     path: web::Path<String>,
 ) -> HttpResponse {
-    match stored::cancel(&app, who, &path).await {
-        Ok(response) => response,
-        Err(error) => refused(error),
-    }
+    stored::cancel(&app, who, &path)
+        .await
+        .unwrap_or_else(refused)
 }
 
 #[utoipa::path(get, path = "/v1/responses/{response_id}/input_items", operation_id = "list_input_items", tag = "openai",
@@ -319,8 +315,7 @@ pub(crate) async fn input_items(
     who: Principal,
     path: web::Path<String>,
 ) -> HttpResponse {
-    match stored::input_items(&app, who, &path).await {
-        Ok(items) => HttpResponse::Ok().json(items),
-        Err(error) => refused(error),
-    }
+    stored::input_items(&app, who, &path)
+        .await
+        .map_or_else(refused, |items| HttpResponse::Ok().json(items))
 }

@@ -90,24 +90,21 @@ pub(crate) struct SignedOut {
     signed_out: u64,
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/api/account")
-        .on(Method::GET, Action::ReadAccount, read)
-        .on(Method::PATCH, Action::ManageAccount, change)
-}
-
-pub(crate) fn recovery_routes() -> Endpoint {
-    endpoint("/api/account/recovery-codes").on(Method::POST, Action::ManageAccount, recover)
-}
-
-pub(crate) fn devices_routes() -> Endpoint {
-    endpoint("/api/account/devices")
-        .on(Method::GET, Action::ReadAccount, devices)
-        .on(Method::DELETE, Action::ManageAccount, sign_out_others)
-}
-
-pub(crate) fn device_routes() -> Endpoint {
-    endpoint("/api/account/devices/{device_id}").on(Method::DELETE, Action::ManageAccount, sign_out)
+pub(crate) fn routes() -> [Endpoint; 4] {
+    [
+        endpoint("/api/account")
+            .on(Method::GET, Action::ReadAccount, read)
+            .on(Method::PATCH, Action::ManageAccount, change),
+        endpoint("/api/account/recovery-codes").on(Method::POST, Action::ManageAccount, recover),
+        endpoint("/api/account/devices")
+            .on(Method::GET, Action::ReadAccount, devices)
+            .on(Method::DELETE, Action::ManageAccount, sign_out_others),
+        endpoint("/api/account/devices/{device_id}").on(
+            Method::DELETE,
+            Action::ManageAccount,
+            sign_out,
+        ),
+    ]
 }
 
 #[utoipa::path(get, path = "/api/account", operation_id = "read_account", tag = "access",

@@ -27,18 +27,14 @@ pub(crate) struct NewProfileText {
     before: Option<String>,
 }
 
-pub(crate) fn profiles_routes() -> Endpoint {
-    endpoint("/agents/profiles").on(Method::GET, Action::ReadService, profiles)
-}
-
-pub(crate) fn profile_file_routes() -> Endpoint {
-    endpoint("/agents/profiles/{id}/file")
-        .on(Method::GET, Action::ReadService, profile_file)
-        .on(Method::PUT, Action::ManageService, write_profile_file)
-}
-
-pub(crate) fn tools_routes() -> Endpoint {
-    endpoint("/agents/tools").on(Method::GET, Action::ReadService, tools)
+pub(crate) fn routes() -> [Endpoint; 3] {
+    [
+        endpoint("/agents/profiles").on(Method::GET, Action::ReadService, profiles),
+        endpoint("/agents/profiles/{id}/file")
+            .on(Method::GET, Action::ReadService, profile_file)
+            .on(Method::PUT, Action::ManageService, write_profile_file),
+        endpoint("/agents/tools").on(Method::GET, Action::ReadService, tools),
+    ]
 }
 
 #[utoipa::path(get, path = "/agents/profiles", tag = "agents",

@@ -34,14 +34,13 @@ pub(crate) struct ShownBranch {
     branch_id: u32,
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/branches")
-        .body_limit(MAX_MESSAGE_JSON_BYTES)
-        .on(Method::POST, Action::Converse, start)
-}
-
-pub(crate) fn shown_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/branch").on(Method::PUT, Action::Converse, show)
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/sessions/{session_id}/branches")
+            .body_limit(MAX_MESSAGE_JSON_BYTES)
+            .on(Method::POST, Action::Converse, start),
+        endpoint("/sessions/{session_id}/branch").on(Method::PUT, Action::Converse, show),
+    ]
 }
 
 #[utoipa::path(post, path = "/sessions/{session_id}/branches", operation_id = "start_branch", tag = "sessions",

@@ -22,16 +22,15 @@ pub(crate) struct ChangeList {
     changes: Vec<Change>,
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/changes").on(Method::GET, Action::ReadConversations, list)
-}
-
-pub(crate) fn undo_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/changes/{change_id}/undo").on(
-        Method::POST,
-        Action::Converse,
-        undo,
-    )
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/sessions/{session_id}/changes").on(Method::GET, Action::ReadConversations, list),
+        endpoint("/sessions/{session_id}/changes/{change_id}/undo").on(
+            Method::POST,
+            Action::Converse,
+            undo,
+        ),
+    ]
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/changes", operation_id = "list_changes", tag = "sessions",

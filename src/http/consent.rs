@@ -98,32 +98,23 @@ pub(crate) struct ConsentLog {
     next: Option<i64>,
 }
 
-pub(crate) fn mode_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/mode").on(Method::PATCH, Action::GiveConsent, set_mode)
-}
-
-pub(crate) fn approvals_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/approvals").on(Method::GET, Action::ReadConsent, approvals)
-}
-
-pub(crate) fn approval_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/approvals/{approval_id}").on(
-        Method::POST,
-        Action::GiveConsent,
-        approve,
-    )
-}
-
-pub(crate) fn rules_routes() -> Endpoint {
-    endpoint("/consent/rules").on(Method::GET, Action::ReadConsent, rules)
-}
-
-pub(crate) fn rule_routes() -> Endpoint {
-    endpoint("/consent/rules/{rule_id}").on(Method::DELETE, Action::GiveConsent, delete_rule)
-}
-
-pub(crate) fn log_routes() -> Endpoint {
-    endpoint("/consent/log").on(Method::GET, Action::ReadConsent, log)
+pub(crate) fn routes() -> [Endpoint; 6] {
+    [
+        endpoint("/sessions/{session_id}/mode").on(Method::PATCH, Action::GiveConsent, set_mode),
+        endpoint("/sessions/{session_id}/approvals").on(
+            Method::GET,
+            Action::ReadConsent,
+            approvals,
+        ),
+        endpoint("/sessions/{session_id}/approvals/{approval_id}").on(
+            Method::POST,
+            Action::GiveConsent,
+            approve,
+        ),
+        endpoint("/consent/rules").on(Method::GET, Action::ReadConsent, rules),
+        endpoint("/consent/rules/{rule_id}").on(Method::DELETE, Action::GiveConsent, delete_rule),
+        endpoint("/consent/log").on(Method::GET, Action::ReadConsent, log),
+    ]
 }
 
 #[utoipa::path(patch, path = "/sessions/{session_id}/mode", tag = "consent",

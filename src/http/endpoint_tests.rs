@@ -1,7 +1,5 @@
 //! The table of who may what, as `docs/people.md` prints it.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fmt::Write as _;
 
 use navi_actors::domain::permissions::Action;

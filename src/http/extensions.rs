@@ -33,30 +33,17 @@ pub(crate) struct ExtensionFolders<'a> {
     mcp_config: &'a Path,
 }
 
-pub(crate) fn folders_routes() -> Endpoint {
-    endpoint("/extensions").on(Method::GET, Action::ManageService, folders)
-}
-
-pub(crate) fn tools_routes() -> Endpoint {
-    endpoint("/tools").on(Method::GET, Action::ReadService, tools)
-}
-
-pub(crate) fn allow_routes() -> Endpoint {
-    endpoint("/tools/{name}/allow")
-        .on(Method::POST, Action::ManageService, allow)
-        .on(Method::DELETE, Action::ManageService, forbid)
-}
-
-pub(crate) fn servers_routes() -> Endpoint {
-    endpoint("/mcp").on(Method::GET, Action::ReadService, servers)
-}
-
-pub(crate) fn restart_routes() -> Endpoint {
-    endpoint("/mcp/{name}/restart").on(Method::POST, Action::ManageService, restart)
-}
-
-pub(crate) fn skills_routes() -> Endpoint {
-    endpoint("/skills").on(Method::GET, Action::ReadService, skills)
+pub(crate) fn routes() -> [Endpoint; 6] {
+    [
+        endpoint("/tools").on(Method::GET, Action::ReadService, tools),
+        endpoint("/extensions").on(Method::GET, Action::ManageService, folders),
+        endpoint("/tools/{name}/allow")
+            .on(Method::POST, Action::ManageService, allow)
+            .on(Method::DELETE, Action::ManageService, forbid),
+        endpoint("/mcp").on(Method::GET, Action::ReadService, servers),
+        endpoint("/mcp/{name}/restart").on(Method::POST, Action::ManageService, restart),
+        endpoint("/skills").on(Method::GET, Action::ReadService, skills),
+    ]
 }
 
 #[utoipa::path(get, path = "/extensions", operation_id = "extension_folders", tag = "extensions",

@@ -59,24 +59,20 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// Whatever is in it, nothing of it runs.
 const LIFELESS: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/files")
-        .on(Method::GET, Action::ReadFiles, list)
-        .on(Method::POST, Action::ChangeFiles, upload)
-}
-
-pub(crate) fn one_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/files/{file_id}")
-        .on(Method::GET, Action::ReadFiles, download)
-        .on(Method::DELETE, Action::ChangeFiles, delete)
-}
-
-pub(crate) fn image_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/files/{file_id}/image").on(
-        Method::GET,
-        Action::ReadFiles,
-        image,
-    )
+pub(crate) fn routes() -> [Endpoint; 3] {
+    [
+        endpoint("/sessions/{session_id}/files")
+            .on(Method::GET, Action::ReadFiles, list)
+            .on(Method::POST, Action::ChangeFiles, upload),
+        endpoint("/sessions/{session_id}/files/{file_id}")
+            .on(Method::GET, Action::ReadFiles, download)
+            .on(Method::DELETE, Action::ChangeFiles, delete),
+        endpoint("/sessions/{session_id}/files/{file_id}/image").on(
+            Method::GET,
+            Action::ReadFiles,
+            image,
+        ),
+    ]
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/files", operation_id = "list_files", tag = "files",

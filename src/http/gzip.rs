@@ -36,7 +36,6 @@ fn compressed(body: &impl Serialize) -> std::io::Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::io::Read as _;
 

@@ -21,16 +21,12 @@ pub(crate) struct BeforeQuery {
     before: Option<String>,
 }
 
-pub(crate) fn list_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/runs").on(Method::GET, Action::ReadConversations, list)
-}
-
-pub(crate) fn run_routes() -> Endpoint {
-    endpoint("/runs/{run_id}").on(Method::GET, Action::ReadConversations, run)
-}
-
-pub(crate) fn call_routes() -> Endpoint {
-    endpoint("/runs/{run_id}/calls/{n}").on(Method::GET, Action::ReadConversations, call)
+pub(crate) fn routes() -> [Endpoint; 3] {
+    [
+        endpoint("/sessions/{session_id}/runs").on(Method::GET, Action::ReadConversations, list),
+        endpoint("/runs/{run_id}").on(Method::GET, Action::ReadConversations, run),
+        endpoint("/runs/{run_id}/calls/{n}").on(Method::GET, Action::ReadConversations, call),
+    ]
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/runs", operation_id = "list_runs", tag = "runs",

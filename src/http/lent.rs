@@ -55,17 +55,16 @@ pub(crate) struct ReturnedCall {
     pub(crate) failed: bool,
 }
 
-pub(crate) fn lend_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/lent")
-        .body_limit(MAX_BODY_BYTES)
-        .on(Method::POST, Action::Converse, lend)
-}
-
-pub(crate) fn call_routes() -> Endpoint {
-    endpoint("/runs/{run_id}/lent")
-        .body_limit(MAX_BODY_BYTES)
-        .on(Method::GET, Action::ReadConversations, waiting)
-        .on(Method::POST, Action::Converse, answer)
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/sessions/{session_id}/lent")
+            .body_limit(MAX_BODY_BYTES)
+            .on(Method::POST, Action::Converse, lend),
+        endpoint("/runs/{run_id}/lent")
+            .body_limit(MAX_BODY_BYTES)
+            .on(Method::GET, Action::ReadConversations, waiting)
+            .on(Method::POST, Action::Converse, answer),
+    ]
 }
 
 #[utoipa::path(post, path = "/sessions/{session_id}/lent", operation_id = "lend_tools", tag = "sessions",

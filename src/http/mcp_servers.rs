@@ -51,19 +51,15 @@ pub(crate) struct RemovalQuery {
     version: String,
 }
 
-pub(crate) fn entry_routes() -> Endpoint {
-    endpoint("/mcp/{name}")
-        .on(Method::GET, Action::ManageService, entry)
-        .on(Method::PUT, Action::ManageService, write)
-        .on(Method::DELETE, Action::ManageService, remove)
-}
-
-pub(crate) fn try_routes() -> Endpoint {
-    endpoint("/mcp/{name}/try").on(Method::POST, Action::ManageService, try_out)
-}
-
-pub(crate) fn restore_routes() -> Endpoint {
-    endpoint("/mcp/{name}/restore").on(Method::POST, Action::ManageService, restore)
+pub(crate) fn routes() -> [Endpoint; 3] {
+    [
+        endpoint("/mcp/{name}")
+            .on(Method::GET, Action::ManageService, entry)
+            .on(Method::PUT, Action::ManageService, write)
+            .on(Method::DELETE, Action::ManageService, remove),
+        endpoint("/mcp/{name}/try").on(Method::POST, Action::ManageService, try_out),
+        endpoint("/mcp/{name}/restore").on(Method::POST, Action::ManageService, restore),
+    ]
 }
 
 #[utoipa::path(get, path = "/mcp/{name}", operation_id = "mcp_server", tag = "extensions",

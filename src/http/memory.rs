@@ -22,24 +22,21 @@ pub(crate) struct FactChange {
     value: String,
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/memory")
-        .on(Method::GET, Action::ReadMemory, read)
-        .on(Method::DELETE, Action::ChangeMemory, forget_all)
-}
-
-pub(crate) fn export_routes() -> Endpoint {
-    endpoint("/memory/export").on(Method::GET, Action::ReadMemory, export)
-}
-
-pub(crate) fn fact_routes() -> Endpoint {
-    endpoint("/memory/facts/{category}/{key}")
-        .on(Method::PUT, Action::ChangeMemory, correct)
-        .on(Method::DELETE, Action::ChangeMemory, forget)
-}
-
-pub(crate) fn history_routes() -> Endpoint {
-    endpoint("/memory/facts/{category}/{key}/history").on(Method::GET, Action::ReadMemory, history)
+pub(crate) fn routes() -> [Endpoint; 4] {
+    [
+        endpoint("/memory")
+            .on(Method::GET, Action::ReadMemory, read)
+            .on(Method::DELETE, Action::ChangeMemory, forget_all),
+        endpoint("/memory/export").on(Method::GET, Action::ReadMemory, export),
+        endpoint("/memory/facts/{category}/{key}")
+            .on(Method::PUT, Action::ChangeMemory, correct)
+            .on(Method::DELETE, Action::ChangeMemory, forget),
+        endpoint("/memory/facts/{category}/{key}/history").on(
+            Method::GET,
+            Action::ReadMemory,
+            history,
+        ),
+    ]
 }
 
 #[utoipa::path(get, path = "/memory", operation_id = "read_memory", tag = "memory",

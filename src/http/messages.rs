@@ -31,15 +31,14 @@ pub(crate) struct BeforeQuery {
     limit: Option<u32>,
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/messages")
-        .body_limit(MAX_MESSAGE_JSON_BYTES)
-        .on(Method::GET, Action::ReadConversations, before)
-        .on(Method::POST, Action::Converse, send)
-}
-
-pub(crate) fn image_routes() -> Endpoint {
-    endpoint(IMAGE).on(Method::GET, Action::ReadConversations, image)
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/sessions/{session_id}/messages")
+            .body_limit(MAX_MESSAGE_JSON_BYTES)
+            .on(Method::GET, Action::ReadConversations, before)
+            .on(Method::POST, Action::Converse, send),
+        endpoint(IMAGE).on(Method::GET, Action::ReadConversations, image),
+    ]
 }
 
 /// How many messages a page has.

@@ -57,12 +57,11 @@ pub(crate) struct ModelServerChoice {
     model: Option<String>,
 }
 
-pub(crate) fn try_routes() -> Endpoint {
-    endpoint("/api/models/try").on(Method::POST, Action::ManageService, try_out)
-}
-
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/api/models/server").on(Method::PUT, Action::ManageService, use_it)
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/api/models/try").on(Method::POST, Action::ManageService, try_out),
+        endpoint("/api/models/server").on(Method::PUT, Action::ManageService, use_it),
+    ]
 }
 
 #[utoipa::path(post, path = "/api/models/try", operation_id = "try_model_server", tag = "service",

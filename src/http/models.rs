@@ -28,16 +28,12 @@ pub(crate) struct PullRequest {
     name: String,
 }
 
-pub(crate) fn fetch_routes() -> Endpoint {
-    endpoint("/api/models/fetch").on(Method::POST, Action::ManageService, fetch)
-}
-
-pub(crate) fn pull_routes() -> Endpoint {
-    endpoint("/api/models/pull").on(Method::POST, Action::ManageService, pull)
-}
-
-pub(crate) fn stop_routes() -> Endpoint {
-    endpoint("/api/models/pull/stop").on(Method::POST, Action::ManageService, stop)
+pub(crate) fn routes() -> [Endpoint; 3] {
+    [
+        endpoint("/api/models/fetch").on(Method::POST, Action::ManageService, fetch),
+        endpoint("/api/models/pull").on(Method::POST, Action::ManageService, pull),
+        endpoint("/api/models/pull/stop").on(Method::POST, Action::ManageService, stop),
+    ]
 }
 
 #[utoipa::path(post, path = "/api/models/fetch", tag = "service",

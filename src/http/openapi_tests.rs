@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use navi_actors::protocol::error::ErrorCode;
 
 use super::super::error;

@@ -183,8 +183,6 @@ fn is_same_origin(origin: &str, host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
     use actix_web::http::header::HeaderValue;
 

@@ -103,8 +103,6 @@ impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Paced<S> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use futures_util::StreamExt as _;
 
     use super::*;

@@ -87,22 +87,15 @@ pub(crate) struct PasskeySignInRequest {
     credential: Map<String, Value>,
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/api/account/passkeys").on(Method::GET, Action::ReadAccount, list)
-}
-
-pub(crate) fn begin_routes() -> Endpoint {
-    endpoint("/api/account/passkeys/begin").on(Method::POST, Action::ManageAccount, begin)
-}
-
-pub(crate) fn finish_routes() -> Endpoint {
-    endpoint("/api/account/passkeys/finish").on(Method::POST, Action::ManageAccount, finish)
-}
-
-pub(crate) fn one_routes() -> Endpoint {
-    endpoint("/api/account/passkeys/{passkey_id}")
-        .on(Method::PATCH, Action::ManageAccount, rename)
-        .on(Method::DELETE, Action::ManageAccount, remove)
+pub(crate) fn routes() -> [Endpoint; 4] {
+    [
+        endpoint("/api/account/passkeys").on(Method::GET, Action::ReadAccount, list),
+        endpoint("/api/account/passkeys/begin").on(Method::POST, Action::ManageAccount, begin),
+        endpoint("/api/account/passkeys/finish").on(Method::POST, Action::ManageAccount, finish),
+        endpoint("/api/account/passkeys/{passkey_id}")
+            .on(Method::PATCH, Action::ManageAccount, rename)
+            .on(Method::DELETE, Action::ManageAccount, remove),
+    ]
 }
 
 pub(crate) fn begin_sign_in_routes() -> Endpoint {

@@ -140,46 +140,27 @@ pub(crate) struct RecordQuery {
     limit: Option<u32>,
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/api/people").on(Method::GET, Action::ManagePeople, list)
-}
-
-pub(crate) fn one_routes() -> Endpoint {
-    endpoint("/api/people/{person_id}")
-        .on(Method::PATCH, Action::ManagePeople, change)
-        .on(Method::DELETE, Action::ManagePeople, remove)
-}
-
-pub(crate) fn reset_routes() -> Endpoint {
-    endpoint("/api/people/{person_id}/reset").on(Method::POST, Action::ManagePeople, reset)
-}
-
-pub(crate) fn powers_routes() -> Endpoint {
-    endpoint("/api/powers")
-        .on(Method::GET, Action::ManagePeople, powers)
-        .on(Method::PUT, Action::ManagePeople, grant)
-}
-
-pub(crate) fn invitations_routes() -> Endpoint {
-    endpoint("/api/invitations")
-        .on(Method::GET, Action::ManagePeople, invitations)
-        .on(Method::POST, Action::ManagePeople, invite)
-}
-
-pub(crate) fn invitation_routes() -> Endpoint {
-    endpoint("/api/invitations/{invitation_id}").on(
-        Method::DELETE,
-        Action::ManagePeople,
-        remove_invitation,
-    )
-}
-
-pub(crate) fn record_routes() -> Endpoint {
-    endpoint("/api/record").on(Method::GET, Action::ReadRecord, record)
-}
-
-pub(crate) fn export_routes() -> Endpoint {
-    endpoint("/api/record/export").on(Method::GET, Action::ReadRecord, export)
+pub(crate) fn routes() -> [Endpoint; 8] {
+    [
+        endpoint("/api/people").on(Method::GET, Action::ManagePeople, list),
+        endpoint("/api/people/{person_id}")
+            .on(Method::PATCH, Action::ManagePeople, change)
+            .on(Method::DELETE, Action::ManagePeople, remove),
+        endpoint("/api/people/{person_id}/reset").on(Method::POST, Action::ManagePeople, reset),
+        endpoint("/api/powers")
+            .on(Method::GET, Action::ManagePeople, powers)
+            .on(Method::PUT, Action::ManagePeople, grant),
+        endpoint("/api/invitations")
+            .on(Method::GET, Action::ManagePeople, invitations)
+            .on(Method::POST, Action::ManagePeople, invite),
+        endpoint("/api/invitations/{invitation_id}").on(
+            Method::DELETE,
+            Action::ManagePeople,
+            remove_invitation,
+        ),
+        endpoint("/api/record").on(Method::GET, Action::ReadRecord, record),
+        endpoint("/api/record/export").on(Method::GET, Action::ReadRecord, export),
+    ]
 }
 
 #[utoipa::path(get, path = "/api/people", operation_id = "list_people", tag = "people",

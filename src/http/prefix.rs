@@ -65,8 +65,6 @@ fn shortened(uri: &Uri, prefix: &str) -> Option<Uri> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use actix_web::test::TestRequest;
 
     use super::*;

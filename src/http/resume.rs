@@ -30,12 +30,15 @@ pub(crate) struct Resolution {
     decision: CallDecision,
 }
 
-pub(crate) fn continue_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/continue").on(Method::POST, Action::Converse, go_on)
-}
-
-pub(crate) fn call_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/calls/{call_id}").on(Method::POST, Action::Converse, resolve)
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/sessions/{session_id}/continue").on(Method::POST, Action::Converse, go_on),
+        endpoint("/sessions/{session_id}/calls/{call_id}").on(
+            Method::POST,
+            Action::Converse,
+            resolve,
+        ),
+    ]
 }
 
 #[utoipa::path(post, path = "/sessions/{session_id}/continue", tag = "sessions",

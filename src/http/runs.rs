@@ -31,20 +31,19 @@ pub(crate) struct SubagentStopped {
     stopped: bool,
 }
 
-pub(crate) fn events_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/runs/{run_id}/events").on(
-        Method::GET,
-        Action::ReadConversations,
-        events,
-    )
-}
-
-pub(crate) fn stop_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/subagents/{run_id}/stop").on(
-        Method::POST,
-        Action::Converse,
-        stop,
-    )
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/sessions/{session_id}/runs/{run_id}/events").on(
+            Method::GET,
+            Action::ReadConversations,
+            events,
+        ),
+        endpoint("/sessions/{session_id}/subagents/{run_id}/stop").on(
+            Method::POST,
+            Action::Converse,
+            stop,
+        ),
+    ]
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/runs/{run_id}/events", operation_id = "run_events", tag = "sessions",

@@ -78,35 +78,26 @@ pub(crate) struct Stopped {
     stopped: bool,
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/sessions/{session_id}")
-        .on(Method::GET, Action::ReadConversations, read)
-        .on(Method::PATCH, Action::Converse, change)
-        .on(Method::DELETE, Action::Converse, delete)
-}
-
-pub(crate) fn context_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/context").on(Method::GET, Action::ReadConversations, context)
-}
-
-pub(crate) fn parts_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/context/parts").on(
-        Method::GET,
-        Action::ReadConversations,
-        parts,
-    )
-}
-
-pub(crate) fn pin_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/pin").on(Method::PATCH, Action::Converse, pin)
-}
-
-pub(crate) fn restore_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/restore").on(Method::POST, Action::Converse, restore)
-}
-
-pub(crate) fn stop_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/stop").on(Method::POST, Action::Converse, stop)
+pub(crate) fn routes() -> [Endpoint; 6] {
+    [
+        endpoint("/sessions/{session_id}")
+            .on(Method::GET, Action::ReadConversations, read)
+            .on(Method::PATCH, Action::Converse, change)
+            .on(Method::DELETE, Action::Converse, delete),
+        endpoint("/sessions/{session_id}/context").on(
+            Method::GET,
+            Action::ReadConversations,
+            context,
+        ),
+        endpoint("/sessions/{session_id}/context/parts").on(
+            Method::GET,
+            Action::ReadConversations,
+            parts,
+        ),
+        endpoint("/sessions/{session_id}/pin").on(Method::PATCH, Action::Converse, pin),
+        endpoint("/sessions/{session_id}/restore").on(Method::POST, Action::Converse, restore),
+        endpoint("/sessions/{session_id}/stop").on(Method::POST, Action::Converse, stop),
+    ]
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}", operation_id = "read_session", tag = "sessions",

@@ -46,14 +46,13 @@ pub(crate) struct SettingsUndo {
 /// Who changes something.
 pub(super) type Who = (Principal, Visitor);
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/api/settings")
-        .on(Method::GET, Action::ManageService, settings)
-        .on(Method::PATCH, Action::ManageService, change)
-}
-
-pub(crate) fn undo_routes() -> Endpoint {
-    endpoint("/api/settings/undo").on(Method::POST, Action::ManageService, undo)
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/api/settings")
+            .on(Method::GET, Action::ManageService, settings)
+            .on(Method::PATCH, Action::ManageService, change),
+        endpoint("/api/settings/undo").on(Method::POST, Action::ManageService, undo),
+    ]
 }
 
 #[utoipa::path(get, path = "/api/settings", tag = "service",

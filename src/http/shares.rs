@@ -75,36 +75,26 @@ pub(crate) struct SharedSession {
     expires_at: DateTime<Utc>,
 }
 
-pub(crate) fn people_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/people")
-        .on(Method::GET, Action::ReadConversations, people)
-        .on(Method::POST, Action::Share, add_person)
-}
-
-pub(crate) fn person_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/people/{person_id}").on(
-        Method::DELETE,
-        Action::Share,
-        remove_person,
-    )
-}
-
-pub(crate) fn leave_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/leave").on(Method::POST, Action::LeaveShared, leave)
-}
-
-pub(crate) fn links_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/links")
-        .on(Method::GET, Action::Share, links)
-        .on(Method::POST, Action::Share, add_link)
-}
-
-pub(crate) fn link_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/links/{link_id}").on(
-        Method::DELETE,
-        Action::Share,
-        remove_link,
-    )
+pub(crate) fn routes() -> [Endpoint; 5] {
+    [
+        endpoint("/sessions/{session_id}/people")
+            .on(Method::GET, Action::ReadConversations, people)
+            .on(Method::POST, Action::Share, add_person),
+        endpoint("/sessions/{session_id}/people/{person_id}").on(
+            Method::DELETE,
+            Action::Share,
+            remove_person,
+        ),
+        endpoint("/sessions/{session_id}/leave").on(Method::POST, Action::LeaveShared, leave),
+        endpoint("/sessions/{session_id}/links")
+            .on(Method::GET, Action::Share, links)
+            .on(Method::POST, Action::Share, add_link),
+        endpoint("/sessions/{session_id}/links/{link_id}").on(
+            Method::DELETE,
+            Action::Share,
+            remove_link,
+        ),
+    ]
 }
 
 pub(crate) fn look_routes() -> Endpoint {

@@ -117,18 +117,22 @@ pub(crate) fn logout_routes() -> Endpoint {
         .body_limit(MAX_LOGOUT_TOKEN + FORM_ROOM)
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/api/account/sign-ons")
-        .on(Method::GET, Action::ReadAccount, list)
-        .on(Method::POST, Action::ManageAccount, begin_link)
-}
-
-pub(crate) fn finish_link_routes() -> Endpoint {
-    endpoint("/api/account/sign-ons/finish").on(Method::POST, Action::ManageAccount, finish_link)
-}
-
-pub(crate) fn one_routes() -> Endpoint {
-    endpoint("/api/account/sign-ons/{sign_on_id}").on(Method::DELETE, Action::ManageAccount, unlink)
+pub(crate) fn routes() -> [Endpoint; 3] {
+    [
+        endpoint("/api/account/sign-ons")
+            .on(Method::GET, Action::ReadAccount, list)
+            .on(Method::POST, Action::ManageAccount, begin_link),
+        endpoint("/api/account/sign-ons/finish").on(
+            Method::POST,
+            Action::ManageAccount,
+            finish_link,
+        ),
+        endpoint("/api/account/sign-ons/{sign_on_id}").on(
+            Method::DELETE,
+            Action::ManageAccount,
+            unlink,
+        ),
+    ]
 }
 
 #[utoipa::path(post, path = "/api/sign-on", operation_id = "begin_sign_on", tag = "access", security(()),

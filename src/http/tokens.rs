@@ -66,14 +66,13 @@ impl From<ApiToken> for TokenInfo {
     }
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/api/tokens")
-        .on(Method::GET, Action::ReadAccount, list)
-        .on(Method::POST, Action::ManageAccount, create)
-}
-
-pub(crate) fn one_routes() -> Endpoint {
-    endpoint("/api/tokens/{token_id}").on(Method::DELETE, Action::ManageAccount, remove)
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/api/tokens")
+            .on(Method::GET, Action::ReadAccount, list)
+            .on(Method::POST, Action::ManageAccount, create),
+        endpoint("/api/tokens/{token_id}").on(Method::DELETE, Action::ManageAccount, remove),
+    ]
 }
 
 #[utoipa::path(get, path = "/api/tokens", operation_id = "list_tokens", tag = "access",

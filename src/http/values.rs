@@ -126,8 +126,6 @@ impl Visitor<'_> for Key<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::Value;
 
     use super::*;

@@ -28,20 +28,25 @@ pub(crate) struct FileQuery {
     path: String,
 }
 
-pub(crate) fn routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/workspace").on(Method::GET, Action::ReadFiles, list)
-}
-
-pub(crate) fn file_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/workspace/file").on(Method::GET, Action::ReadFiles, download)
-}
-
-pub(crate) fn image_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/workspace/image").on(Method::GET, Action::ReadFiles, image)
-}
-
-pub(crate) fn changes_routes() -> Endpoint {
-    endpoint("/sessions/{session_id}/workspace/changes").on(Method::GET, Action::ReadFiles, changes)
+pub(crate) fn routes() -> [Endpoint; 4] {
+    [
+        endpoint("/sessions/{session_id}/workspace").on(Method::GET, Action::ReadFiles, list),
+        endpoint("/sessions/{session_id}/workspace/file").on(
+            Method::GET,
+            Action::ReadFiles,
+            download,
+        ),
+        endpoint("/sessions/{session_id}/workspace/image").on(
+            Method::GET,
+            Action::ReadFiles,
+            image,
+        ),
+        endpoint("/sessions/{session_id}/workspace/changes").on(
+            Method::GET,
+            Action::ReadFiles,
+            changes,
+        ),
+    ]
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/workspace", operation_id = "list_workspace", tag = "files",

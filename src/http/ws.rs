@@ -38,12 +38,11 @@ const PROTOCOL: &str = "navi";
 /// A page that only watches the list has next to nothing to say.
 const MAX_WATCH_FRAME_BYTES: usize = 4 * 1024;
 
-pub(crate) fn session_routes() -> Endpoint {
-    endpoint("/ws/sessions/{session_id}").on(Method::GET, Action::ReadConversations, session)
-}
-
-pub(crate) fn list_routes() -> Endpoint {
-    endpoint("/ws/sessions").on(Method::GET, Action::ReadConversations, list)
+pub(crate) fn routes() -> [Endpoint; 2] {
+    [
+        endpoint("/ws/sessions/{session_id}").on(Method::GET, Action::ReadConversations, session),
+        endpoint("/ws/sessions").on(Method::GET, Action::ReadConversations, list),
+    ]
 }
 
 /// Where a tab left off. Texts, so that a wrong one can be told on the socket.
@@ -265,8 +264,6 @@ fn feed_ended(app: &App, admission: &Admission) -> impl Future<Output = CloseRea
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

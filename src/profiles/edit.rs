@@ -127,8 +127,6 @@ fn put(file: &Path, text: &str) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn code(outcome: Result<(), NaviError>) -> ErrorCode {

@@ -139,8 +139,6 @@ fn check_ranges(profile: &Profile) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn minimal(extra: &str) -> String {

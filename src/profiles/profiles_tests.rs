@@ -1,7 +1,5 @@
 //! What is in force when files come, change, go wrong and go.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 
 use navi_actors::domain::context::prompt::for_tools;

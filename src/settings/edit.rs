@@ -174,7 +174,6 @@ pub(super) fn differing(one: &str, other: &str, keys: &[&'static Key]) -> Vec<&'
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
     use super::*;
 
     const FILE: &str = "\

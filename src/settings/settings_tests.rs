@@ -1,7 +1,5 @@
 //! Each setting's errors, and who wins.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use navi_actors::protocol::people::UserRole;
 use navi_actors::store::LogLimits;
 

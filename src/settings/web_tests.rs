@@ -1,7 +1,5 @@
 //! The settings of the web and the smart home.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use super::*;
 
 fn load_with(pairs: &[(&str, &str)]) -> Result<Loaded, SettingsError> {

@@ -70,7 +70,6 @@ fn before(file: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
     use std::fs;
 
     use super::*;

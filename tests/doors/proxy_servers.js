@@ -3,8 +3,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 
 import { LIMIT_MS, startProgram } from '../browser/harness/program.js';
 import { NAME } from './outside.js';
@@ -20,13 +20,13 @@ function configured(language, places) {
   }, found);
 }
 
-/** Waits until something listens there. */
+/** Waits until it speaks TLS there: caddy listens a moment before it has its certificate. */
 async function listening(port, program) {
   const ended = program.exited.then(() => { throw new Error(`it ended:\n${program.output.join('\n')}`); });
   ended.catch(() => {});
   for (const end = Date.now() + LIMIT_MS; ;) {
-    const socket = connect(port, '127.0.0.1');
-    const opened = await Promise.race([once(socket, 'connect').then(() => true, () => false), ended]);
+    const socket = connect({ host: '127.0.0.1', port, servername: NAME, rejectUnauthorized: false });
+    const opened = await Promise.race([once(socket, 'secureConnect').then(() => true, () => false), ended]);
     socket.destroy();
     if (opened) return;
     if (Date.now() > end) throw new Error('nothing listens');

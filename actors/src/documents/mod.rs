@@ -14,7 +14,6 @@ mod sniff;
 mod text;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;

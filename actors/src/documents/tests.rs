@@ -1,6 +1,4 @@
 //! Each kind of document and image, honest ones and others.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use image::ImageFormat;

@@ -56,11 +56,6 @@ fn last_chars(text: &str, count: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::expect_used,
-        reason = "a test that cannot go on should say so by failing"
-    )]
-
     use proptest::prelude::*;
 
     use super::*;

@@ -1,6 +1,4 @@
 //! What a program demands, in the run's loop.
-#![allow(clippy::panic, reason = "a test fails by panicking")]
-
 use chrono::{DateTime, Utc};
 
 use super::demands::Demands;

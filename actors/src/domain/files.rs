@@ -231,6 +231,5 @@ pub fn in_passing(message: &Message) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #[path = "files_tests.rs"]
 mod tests;

@@ -264,6 +264,5 @@ pub fn forks(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #[path = "history_tests.rs"]
 mod tests;

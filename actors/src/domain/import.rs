@@ -220,6 +220,5 @@ fn invalid(message: impl Into<String>) -> NaviError {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #[path = "import_tests.rs"]
 mod tests;

@@ -249,8 +249,6 @@ fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use proptest::prelude::*;
 
     use super::*;

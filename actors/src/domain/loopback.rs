@@ -16,7 +16,6 @@ pub fn is_loopback(url: &Url) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
     use super::*;
 
     #[test]

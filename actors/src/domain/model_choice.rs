@@ -257,7 +257,6 @@ fn standing(backend: &BackendStatus) -> Phrase {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn backend(kind: BackendKind, state: BackendState, models: &[&str]) -> BackendStatus {

@@ -116,8 +116,6 @@ impl Price {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     const TABLE: &str = r#"

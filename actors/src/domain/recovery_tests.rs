@@ -1,6 +1,4 @@
 //! What a crash leaves, at each place where it can happen.
-#![allow(clippy::panic, reason = "tests")]
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! Scripted traces of the loop, and what holds for every trace there is.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};

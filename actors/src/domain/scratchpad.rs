@@ -99,11 +99,6 @@ fn check_section(section: &str, profile_sections: &[String]) -> Result<(), Strin
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        reason = "a test that cannot go on should say so by failing"
-    )]
-
     use super::*;
 
     fn write(section: &str, text: &str) -> ScratchpadCommand {

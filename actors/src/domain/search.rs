@@ -246,6 +246,5 @@ fn render(text: &str, start: usize, end: usize, found: &[(usize, usize)]) -> Sni
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #[path = "search_tests.rs"]
 mod tests;

@@ -51,7 +51,6 @@ fn invalid(message: impl Into<String>) -> NaviError {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -1,8 +1,3 @@
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

@@ -70,8 +70,6 @@ pub fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     /// The ranges that the page's test holds its own list against.

@@ -170,21 +170,10 @@ impl Engine {
             RestartPolicy::default(),
             closed.clone(),
             {
-                let (store, files) = (config.store.clone(), files.clone());
-                let homes = homes.clone();
+                let (files, toolbox) = (files.clone(), toolbox.clone());
                 let (started, log) = (SystemTime::now(), config.log);
-                let toolbox = toolbox.clone();
                 move |guard| {
-                    JanitorActor::new(
-                        store.clone(),
-                        files.clone(),
-                        homes.clone(),
-                        started,
-                        log,
-                        toolbox.clone(),
-                        guard,
-                    )
-                    .start()
+                    JanitorActor::new(files.clone(), started, log, toolbox.clone(), guard).start()
                 }
             },
             // Without it what is past its time stays, and no more.

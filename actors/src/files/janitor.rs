@@ -81,16 +81,14 @@ impl JanitorActor {
     /// A janitor of these files, and of what is left of sessions in the homes of their people.
     #[must_use]
     pub fn new(
-        store: Store,
         files: SessionFiles,
-        homes: Homes,
         started: SystemTime,
         log: LogLimits,
         toolbox: Toolbox,
         guard: Guard,
     ) -> Self {
         Self {
-            sweeper: Sweeper::new(store, files, homes, started, log, toolbox),
+            sweeper: Sweeper::new(files, started, log, toolbox),
             _guard: guard,
         }
     }
@@ -114,17 +112,15 @@ impl Actor for JanitorActor {
 
 impl Sweeper {
     pub(super) fn new(
-        store: Store,
         files: SessionFiles,
-        homes: impl Into<Homes>,
         started: SystemTime,
         log: LogLimits,
         toolbox: Toolbox,
     ) -> Self {
         Self {
-            store,
+            store: files.store.clone(),
+            homes: files.homes.clone(),
             files,
-            homes: homes.into(),
             started,
             log,
             toolbox,

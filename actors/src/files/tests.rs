@@ -1,6 +1,4 @@
 //! Files from their way in to their end, on a real disk and database.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -72,15 +70,8 @@ impl Fixture {
     }
 
     fn sweeper(&self, started: SystemTime) -> Sweeper {
-        let sessions = self.dir.path().join("sessions");
-        Sweeper::new(
-            self.files.store.clone(),
-            self.files.clone(),
-            sessions,
-            started,
-            LogLimits::default(),
-            Toolbox::new(Registry::new([])),
-        )
+        let toolbox = Toolbox::new(Registry::new([]));
+        Sweeper::new(self.files.clone(), started, LogLimits::default(), toolbox)
     }
 
     fn workspace(&self) -> std::path::PathBuf {

@@ -1,11 +1,5 @@
 //! Recorded answers of real servers, read whole and in every way that a network cuts them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test says so by failing"
-)]
-
 use std::fs;
 use std::path::PathBuf;
 

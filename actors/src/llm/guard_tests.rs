@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -243,7 +243,6 @@ fn innermost(error: &reqwest::Error) -> &(dyn std::error::Error + 'static) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
     use super::*;
 
     #[test]

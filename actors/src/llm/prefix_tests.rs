@@ -1,8 +1,6 @@
 //! DESIGN section 5: each next prompt begins with the one before it, up to its notes, as the
 //! model's side renders them: Ollama, which joins all system messages into the first, and the
 //! models' own templates.
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use minijinja::value::Serde;
 use minijinja::{Environment, context};
 use serde_json::{Value, json};

@@ -7,7 +7,8 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::protocol::chat::{ChatMessage, ChatRequest};
 use crate::protocol::prompt::PromptMessage;
@@ -89,13 +90,13 @@ pub(super) struct RoleMemory(Mutex<HashMap<String, Roles>>);
 impl RoleMemory {
     /// The order to begin with.
     pub(super) fn of(&self, model: &str) -> Roles {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         known.get(model).copied().unwrap_or_default()
     }
 
     /// The model took a request in this order.
     pub(super) fn learn(&self, model: &str, roles: Roles) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.get(model).copied().unwrap_or_default() != roles && known.len() < MAX_MODELS {
             known.insert(model.to_owned(), roles);
         }

@@ -1,11 +1,5 @@
 //! Whole answers and strict templates, by both HTTP backends alike.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so by failing"
-)]
-
 use serde_json::{Value, json};
 
 use super::fake_model::{Config, FakeModel, Reply, Step, Template};

@@ -1,9 +1,9 @@
 //! Sessions, their runs, and the tools that those call.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -114,7 +114,7 @@ impl Runs {
                 && let StartPoint::Start { again, .. } = &launch.from
                 && again.is_empty()
             {
-                let mut turns = self.lock();
+                let mut turns = self.turns.lock();
                 if turns.len() >= TURNS {
                     turns.clear();
                 }
@@ -125,7 +125,7 @@ impl Runs {
 
     /// A request of this run leaves for a model. Only a turn's first counts.
     pub(crate) fn request_leaves(&self, run_id: RunId) {
-        if let Some(accepted) = self.lock().remove(&run_id) {
+        if let Some(accepted) = self.turns.lock().remove(&run_id) {
             self.first_request.observe(accepted.elapsed().as_secs_f64());
         }
     }
@@ -146,10 +146,6 @@ impl Runs {
             .get_or_create(&OfToolCall { tool, outcome })
             .observe(took.as_secs_f64());
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Instant>> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// See [`Runs::go`].
@@ -165,7 +161,7 @@ impl Drop for Going {
         let kind = self.kind;
         self.runs.in_progress.get_or_create(&OfRun { kind }).dec();
         // It may have ended before it asked any model.
-        self.runs.lock().remove(&self.run_id);
+        self.runs.turns.lock().remove(&self.run_id);
     }
 }
 

@@ -1,11 +1,5 @@
 //! What is counted, by its text: each test has counters of its own.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -170,8 +170,6 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use futures_util::FutureExt as _;
 
     use super::*;

@@ -348,47 +348,6 @@ impl Event {
         }
     }
 
-    /// Whether the event has a number and is in the log before anyone sees it.
-    /// The one place that decides. Deltas reach the log in chunks instead.
-    #[must_use]
-    pub fn is_durable(&self) -> bool {
-        match self {
-            Self::ThinkingDelta(_)
-            | Self::StreamDelta(_)
-            | Self::ToolOutput { .. }
-            | Self::Resync { .. }
-            | Self::Pong {} => false,
-            Self::MessageAccepted { .. }
-            | Self::QueueChanged { .. }
-            | Self::MessageSteered { .. }
-            | Self::BranchChanged { .. }
-            | Self::StreamStart { .. }
-            | Self::PlanReady { .. }
-            | Self::SubagentStarted { .. }
-            | Self::SubagentFinished { .. }
-            | Self::ProfileSwitched { .. }
-            | Self::ContextCompressed { .. }
-            | Self::RunWaiting { .. }
-            | Self::ThinkingEnd { .. }
-            | Self::TurnThinking { .. }
-            | Self::ToolStarted { .. }
-            | Self::ToolCall { .. }
-            | Self::ApprovalRequested { .. }
-            | Self::ApprovalResolved { .. }
-            | Self::CallResolved { .. }
-            | Self::ModeChanged { .. }
-            | Self::ModelChanged { .. }
-            | Self::TodoUpdated { .. }
-            | Self::StreamEnd { .. }
-            | Self::StreamStopped { .. }
-            | Self::RunInterrupted { .. }
-            | Self::Notice { .. }
-            | Self::Error { .. } => true,
-        }
-    }
-}
-
-impl Event {
     /// Notes that a child run tells it, of events that are made without a look at whose they are.
     pub fn mark_subagent(&mut self) {
         if let Self::RunWaiting { is_subagent, .. }

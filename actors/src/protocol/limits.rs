@@ -178,8 +178,6 @@ pub struct LimitsInfo {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn change(text: &str) -> LimitsChange {

@@ -197,8 +197,6 @@ impl FromIterator<Power> for Powers {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -1,9 +1,10 @@
 //! Where each live session is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use actix::Addr;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::messages::{LiveSession, OpenSession};
 use crate::domain::hangs::ThreadId;
@@ -43,10 +44,10 @@ impl Directory {
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, HashMap<SessionId, Live>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, HashMap<SessionId, Live>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.write()
     }
 }

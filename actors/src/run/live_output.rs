@@ -3,10 +3,11 @@
 //! A tool pushes and never waits; the session takes pieces at the pace of a person's eye and of
 //! its log. What does not fit between the two is left out with a note, and stands in the result.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -63,19 +64,13 @@ struct Held {
     finished: bool,
 }
 
-impl Shared {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl OutputSink for Shared {
     fn push(&self, text: &str) {
         if text.is_empty() {
             return;
         }
         {
-            let mut held = self.held();
+            let mut held = self.held.lock();
             held.text.push_str(text);
             if held.text.len() > HELD_BYTES {
                 // The newest matters most to who watches.
@@ -116,7 +111,7 @@ impl Live {
 
     /// Sends what is left, before the result is told.
     pub(super) async fn finish(self) {
-        self.shared.held().finished = true;
+        self.shared.held.lock().finished = true;
         self.shared.more.notify_one();
         // A session that takes longer has the result to tell.
         let _ = tokio::time::timeout(FINISH, self.pump).await;
@@ -129,7 +124,7 @@ async fn pump(shared: Arc<Shared>, session: Addr<SessionActor>, of: OutputOf) {
     loop {
         shared.more.notified().await;
         let (mut text, left_out, finished) = {
-            let mut held = shared.held();
+            let mut held = shared.held.lock();
             let text = std::mem::take(&mut held.text);
             (text, std::mem::take(&mut held.left_out), held.finished)
         };
@@ -185,7 +180,7 @@ mod tests {
         for _ in 0..100 {
             shared.push(&"ї".repeat(1000));
         }
-        let held = shared.held();
+        let held = shared.held.lock();
         assert!(held.text.len() <= HELD_BYTES);
         assert_eq!(held.left_out + held.text.len(), 200_000);
     }

@@ -425,8 +425,6 @@ fn gone(_: actix::MailboxError) -> ToolError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use futures_util::FutureExt as _;
     use tokio::sync::oneshot;
 

@@ -57,8 +57,6 @@ fn until(moment: i64, now: DateTime<Utc>) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn at(millis: i64) -> DateTime<Utc> {

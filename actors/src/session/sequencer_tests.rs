@@ -1,6 +1,4 @@
 //! Whatever is submitted and however commits come in: one order, no gap, nothing told early.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};

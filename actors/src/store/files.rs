@@ -486,6 +486,5 @@ fn to_row(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #[path = "files_tests.rs"]
 mod tests;

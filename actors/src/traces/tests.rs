@@ -1,11 +1,5 @@
 //! Spans as they reach the processor: each test has one of its own.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 

@@ -107,8 +107,6 @@ fn tasks(files: BTreeMap<String, String>) -> Result<Vec<Task>, TaskError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::collections::BTreeSet;
 
     use super::*;

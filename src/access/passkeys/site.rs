@@ -61,8 +61,6 @@ pub(crate) fn page(public: Option<&Url>, address: SocketAddr, wire: Wire) -> Opt
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

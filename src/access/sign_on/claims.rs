@@ -132,8 +132,6 @@ fn words(value: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::*;

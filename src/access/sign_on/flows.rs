@@ -118,8 +118,6 @@ impl Flows {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use openidconnect::PkceCodeChallenge;
 
     use super::*;

@@ -34,12 +34,12 @@ impl Access {
         visitor: &Visitor,
     ) -> Result<User, NaviError> {
         let (role, way) = (comer.role, comer.way);
-        let (store, wanted) = (self.store.clone(), comer.key.clone());
-        let known = self.on_runtime(async move { store.identity(&wanted).await });
+        let wanted = comer.key.clone();
+        let known = self.on_runtime(async move |store| store.identity(&wanted).await);
         let user = match known.await? {
             Some((user, identity)) => {
-                let (store, address) = (self.store.clone(), comer.said.address.clone());
-                let noted = self.on_runtime(async move {
+                let address = comer.said.address.clone();
+                let noted = self.on_runtime(async move |store| {
                     store.note_identity(identity.id, address, Utc::now()).await
                 });
                 noted.await?;
@@ -71,9 +71,9 @@ impl Access {
             (None, None) => None,
         };
         if let Some(user) = self.by_address(&new).await? {
-            let (store, id) = (self.store.clone(), user.id);
+            let id = user.id;
             let linked =
-                self.on_runtime(async move { store.link_identity(id, new, Utc::now()).await });
+                self.on_runtime(async move |store| store.link_identity(id, new, Utc::now()).await);
             if matches!(linked.await?, Linked::Done(_)) {
                 let about = Some(format!("{way}, by a verified address"));
                 let whose = Some(user.id);
@@ -82,8 +82,8 @@ impl Access {
                 return Ok(user);
             }
         } else if let Some(joins) = joins {
-            let (store, name) = (self.store.clone(), said.name.clone());
-            let joined = self.on_runtime(async move {
+            let name = said.name.clone();
+            let joined = self.on_runtime(async move |store| {
                 store.join_by_identity(&name, joins, new, Utc::now()).await
             });
             let user = match joined.await? {
@@ -115,8 +115,8 @@ impl Access {
         let Some(address) = new.address.clone().filter(|_| links) else {
             return Ok(None);
         };
-        let (store, iss) = (self.store.clone(), new.key.iss.clone());
-        let found = self.on_runtime(async move { store.user_of_address(&address, &iss).await });
+        let iss = new.key.iss.clone();
+        let found = self.on_runtime(async move |store| store.user_of_address(&address, &iss).await);
         Ok(found.await?.filter(|user| user.role < UserRole::Admin))
     }
 
@@ -128,8 +128,8 @@ impl Access {
         way: &str,
         visitor: &Visitor,
     ) -> Result<User, NaviError> {
-        let (store, id) = (self.store.clone(), user.id);
-        let changed = self.on_runtime(async move { store.set_role(id, role).await });
+        let id = user.id;
+        let changed = self.on_runtime(async move |store| store.set_role(id, role).await);
         let (what, user) = match changed.await? {
             Changed::Done(user) => (Recorded::RoleChanged, user),
             Changed::LastAdmin => (Recorded::RoleKept, user),

@@ -31,9 +31,9 @@ impl Access {
         let Some(using) = self.sign_on.used.first(&ended, Utc::now()) else {
             return Err(untrue(&name, "this logout token was used"));
         };
-        let (store, sid) = (self.store.clone(), ended.sid);
+        let sid = ended.sid;
         let sub = ended.sub.clone();
-        let done = self.on_runtime(async move {
+        let done = self.on_runtime(async move |store| {
             let key = sub.clone().map(|sub| IdentityKey {
                 iss: iss.clone(),
                 sub,

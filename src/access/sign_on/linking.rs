@@ -46,9 +46,8 @@ impl Access {
             key: back.key,
             address: back.said.address,
         };
-        let store = self.store.clone();
         let linked =
-            self.on_runtime(async move { store.link_identity(user, new, Utc::now()).await });
+            self.on_runtime(async move |store| store.link_identity(user, new, Utc::now()).await);
         let taken = |why: &str| Err(NaviError::new(ErrorCode::IdentityTaken, why));
         match linked.await? {
             Linked::Done(identity) => {
@@ -67,8 +66,7 @@ impl Access {
     /// # Errors
     /// The store cannot be used.
     pub(crate) async fn sign_ons(&self, user: UserId) -> Result<Vec<Identity>, NaviError> {
-        let store = self.store.clone();
-        self.on_runtime(async move { store.identities(user).await })
+        self.on_runtime(async move |store| store.identities(user).await)
             .await
     }
 
@@ -88,9 +86,9 @@ impl Access {
             Key::Login(hash) => Some(SecretHash(hash)),
             Key::Token(_) | Key::Setting(_) | Key::Proxy(_) => None,
         };
-        let (store, user, ways) = (self.store.clone(), who.user, self.ways_in());
+        let (user, ways) = (who.user, self.ways_in());
         let unlinked =
-            self.on_runtime(async move { store.unlink_identity(user, id, but, &ways).await });
+            self.on_runtime(async move |store| store.unlink_identity(user, id, but, &ways).await);
         let unlinked = unlinked.await;
         self.ended();
         let identity = match unlinked? {

@@ -44,8 +44,7 @@ impl Access {
             && by_proxy
             && let Key::Login(hash) = who.key
         {
-            let store = self.store.clone();
-            self.on_runtime(async move { store.delete_web_login(SecretHash(hash)).await })
+            self.on_runtime(async move |store| store.delete_web_login(SecretHash(hash)).await)
                 .await?;
             self.ended();
         }
@@ -58,8 +57,8 @@ impl Access {
             Ok(owner) => return Ok(Some(owner.user)),
             Err(before) => before,
         };
-        let (store, identity) = (self.store.clone(), identity(person));
-        let found = self.on_runtime(async move { store.identity(&identity).await });
+        let identity = identity(person);
+        let found = self.on_runtime(async move |store| store.identity(&identity).await);
         Ok(found.await?.map(|(user, _)| {
             let owner = KeyOwner {
                 user: user.id,

@@ -242,8 +242,6 @@ fn diffs(path: &Path, unified: &str) -> Option<Vec<ToolCallContent>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::*;

@@ -160,8 +160,6 @@ pub(super) fn request(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::future::{pending, ready};
     use std::io;
     use std::sync::Arc;

@@ -77,8 +77,6 @@ fn not_taken(what: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::*;

@@ -1,7 +1,5 @@
 //! A run that has ended, as a program is told of it from the log.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use chrono::Utc;
 use navi_actors::protocol::ids::{CallId, MessageId};
 use navi_actors::protocol::message::ToolOutcome;

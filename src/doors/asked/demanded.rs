@@ -190,8 +190,6 @@ fn schema(name: &str, schema: &Value) -> Result<AnswerSchema, NaviError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use navi_actors::protocol::tool::Effect;
     use serde_json::json;
 

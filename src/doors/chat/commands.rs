@@ -166,8 +166,6 @@ pub(super) fn help() -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use navi_actors::protocol::ids::SessionId;
 
     use super::*;

@@ -274,8 +274,6 @@ fn lost(session: &SessionSnapshot) -> End {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use chrono::Utc;
     use navi_actors::protocol::event::Delta;
     use navi_actors::protocol::ids::CallId;

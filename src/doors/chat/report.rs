@@ -220,8 +220,6 @@ fn name(code: ErrorCode) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn refused(code: ErrorCode) -> Report {

@@ -1,7 +1,5 @@
 //! Events in, lines out.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use chrono::Utc;
 use navi_actors::protocol::approval::{Detail, DetailKind};
 use navi_actors::protocol::event::Delta;

@@ -344,8 +344,6 @@ fn decided(filled_in: ElicitResult) -> Result<Option<ApprovalAnswer>, NaviError>
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

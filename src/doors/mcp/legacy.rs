@@ -2,11 +2,11 @@
 //! each one its opener's alone.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::Stream;
 use navi_actors::protocol::ids::UserId;
+use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
@@ -63,21 +63,21 @@ impl LegacySessions {
     /// Whether this is a session that was begun with this key.
     pub(super) fn is_of(&self, id: &[u8], key: Key) -> bool {
         let id = std::str::from_utf8(id).unwrap_or_default();
-        let owner = self.open().get(id).and_then(|open| open.owner);
+        let owner = self.open.lock().get(id).and_then(|open| open.owner);
         owner == Some(key)
     }
 
     /// Notes who began a session.
     pub(super) fn give(&self, id: &[u8], key: Key) {
         let id = std::str::from_utf8(id).unwrap_or_default();
-        if let Some(open) = self.open().get_mut(id) {
+        if let Some(open) = self.open.lock().get_mut(id) {
             open.owner = Some(key);
         }
     }
 
     /// The person's that has to go for another one, where they have as many as they may.
     fn superfluous(&self, person: Option<UserId>) -> Option<SessionId> {
-        let open = self.open();
+        let open = self.open.lock();
         let theirs = || open.iter().filter(|(_, open)| open.person == person);
         if theirs().count() < MAX_SESSIONS {
             return None;
@@ -87,13 +87,9 @@ impl LegacySessions {
     }
 
     fn use_now(&self, id: &SessionId) {
-        if let Some(open) = self.open().get_mut(id) {
+        if let Some(open) = self.open.lock().get_mut(id) {
             open.used_at = Instant::now();
         }
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,7 +108,7 @@ impl SessionManager for LegacySessions {
             owner: None,
             used_at: Instant::now(),
         };
-        self.open().insert(id.clone(), open);
+        self.open.lock().insert(id.clone(), open);
         Ok((id, transport))
     }
 
@@ -130,7 +126,7 @@ impl SessionManager for LegacySessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.open().remove(id);
+        self.open.lock().remove(id);
         self.inner.close_session(id).await
     }
 

@@ -346,8 +346,6 @@ pub(super) fn shortened(text: &str, most: usize) -> (&str, usize) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -210,8 +210,6 @@ fn simplify(schema: &mut Schema) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -190,8 +190,6 @@ fn usage((read, written): (u64, u64)) -> Value {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn of(frame: &Bytes) -> String {

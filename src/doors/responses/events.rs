@@ -106,8 +106,6 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::*;

@@ -404,8 +404,6 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use navi_actors::protocol::ids::{RunId, SessionId};
 
     use super::*;

@@ -147,8 +147,6 @@ fn client_id(value: Option<&Value>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use navi_actors::domain::files::MAX_FILES;
     use navi_actors::domain::input::{MAX_CONTENT_BYTES, MAX_IMAGES};
     use navi_actors::protocol::command::PlanEdit;

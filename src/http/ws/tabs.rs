@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::{LinkId, SessionId, UserId};
+use parking_lot::Mutex;
 
 const MAX_TABS: usize = 4000;
 const MAX_TABS_OF_A_SESSION: usize = 1000;
@@ -61,13 +62,13 @@ enum Place {
 impl Tabs {
     /// How many there are.
     pub(crate) fn open(&self) -> usize {
-        let counts = self.counts();
+        let counts = self.counts.lock();
         counts.all + counts.lookers
     }
 
     /// How many are this person's.
     pub(crate) fn of(&self, user: UserId) -> usize {
-        held(&self.counts().people, &user)
+        held(&self.counts.lock().people, &user)
     }
 
     /// Takes a seat, of a session or of the list.
@@ -80,7 +81,7 @@ impl Tabs {
         sitter: Sitter,
     ) -> Result<Seat, NaviError> {
         let Sitter { user, most } = sitter;
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         let of_session = session.map_or(0, |id| held(&counts.sessions, &id));
         let of_user = held(&counts.people, &user);
         let too_many = most.is_some_and(|most| of_user >= most as usize);
@@ -108,7 +109,7 @@ impl Tabs {
     /// `rate_limited` where there is none left.
     pub(crate) fn look(&self, link: LinkId, owner: Sitter) -> Result<Seat, NaviError> {
         let Sitter { user, most } = owner;
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         let of_link = held(&counts.links, &link);
         let of_owner = held(&counts.looked_at, &user);
         let most = most.map_or(MAX_LOOKERS, |most| most as usize);
@@ -127,15 +128,11 @@ impl Tabs {
             place: Place::Link { link, owner: user },
         })
     }
-
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut counts = self.tabs.counts();
+        let mut counts = self.tabs.counts.lock();
         match self.place {
             Place::Tab { session, user } => {
                 counts.all = counts.all.saturating_sub(1);
@@ -169,8 +166,6 @@ fn leave<K: Copy + Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn somebody(most: Option<u32>) -> Sitter {
@@ -191,7 +186,7 @@ mod tests {
         assert_eq!(tabs.open(), MAX_TABS_OF_A_SESSION);
         drop(seats);
         tabs.seat(session, user).unwrap();
-        assert!(tabs.counts.lock().unwrap().sessions.is_empty());
+        assert!(tabs.counts.lock().sessions.is_empty());
     }
 
     #[test]
@@ -209,7 +204,7 @@ mod tests {
         drop(third);
         drop(seats);
         tabs.seat(None, anna).unwrap();
-        assert!(tabs.counts.lock().unwrap().people.is_empty());
+        assert!(tabs.counts.lock().people.is_empty());
     }
 
     #[test]
@@ -233,7 +228,7 @@ mod tests {
         drop(seats);
         look(links[4]).unwrap();
         drop(own);
-        let counts = tabs.counts.lock().unwrap();
+        let counts = tabs.counts.lock();
         assert!(counts.links.is_empty() && counts.looked_at.is_empty());
         assert_eq!((counts.all, counts.lookers), (0, 0));
     }

@@ -1,11 +1,5 @@
 //! Changes of files reach whoever is to be told.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test fails by panicking"
-)]
-
 use std::fs;
 use std::os::unix::fs::symlink;
 

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use super::super::assemble;
 use super::super::tests::{arcs, contents, plain};
 use super::*;

@@ -1,10 +1,4 @@
 //! SPEC section 7, row by row, and what holds for any history.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use proptest::prelude::*;
 use serde_json::json;
 

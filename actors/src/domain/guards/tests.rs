@@ -1,9 +1,4 @@
 //! Traces of iterations against the rows of SPEC section 5.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use serde_json::json;
 
 use super::*;

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use super::*;
 
 fn said(by: Speaker, text: &str, seconds: i64) -> Said {

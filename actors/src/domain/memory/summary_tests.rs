@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use chrono::{DateTime, TimeDelta};
 
 use super::*;

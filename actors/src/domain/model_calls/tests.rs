@@ -1,9 +1,4 @@
 //! What is put down of a request makes the same request again.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,10 +1,4 @@
 //! Scripted replies against SPEC section 4.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,9 +1,4 @@
 //! Replays against what was recorded, step by step.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use serde_json::json;
 
 use super::*;

@@ -24,7 +24,6 @@ mod shares;
 mod turns;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 pub(crate) mod tests;
 
 pub use approvals::ConsentState;

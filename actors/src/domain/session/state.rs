@@ -503,6 +503,5 @@ impl State {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #[path = "state_tests.rs"]
 mod tests;

@@ -1,10 +1,10 @@
 //! The models that an Ollama server has, and what each can do.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ impl ModelCatalog {
         };
         let tags = read_tags(&ask.json(TAGS_TIMEOUT).await?)?;
         let unknown: Vec<Tag> = {
-            let mut catalog = self.lock();
+            let mut catalog = self.state.lock();
             catalog
                 .by_digest
                 .retain(|digest, _| tags.iter().any(|tag| tag.digest == *digest));
@@ -87,7 +87,7 @@ impl ModelCatalog {
 
     /// The models that can chat.
     pub(super) fn models(&self) -> Vec<ModelInfo> {
-        let catalog = self.lock();
+        let catalog = self.state.lock();
         catalog
             .tags
             .iter()
@@ -97,7 +97,7 @@ impl ModelCatalog {
 
     /// Whether a model can think; None where nobody said.
     pub(super) fn thinking(&self, name: &str) -> Option<bool> {
-        let catalog = self.lock();
+        let catalog = self.state.lock();
         if catalog
             .not_thinking
             .iter()
@@ -114,7 +114,7 @@ impl ModelCatalog {
 
     /// Remembers that a model refused to think.
     pub(super) fn deny_thinking(&self, name: &str) {
-        let mut catalog = self.lock();
+        let mut catalog = self.state.lock();
         if catalog.not_thinking.len() < MAX_MODELS {
             catalog.not_thinking.push(name.to_owned());
         }
@@ -129,17 +129,15 @@ impl ModelCatalog {
         };
         match ask.json(SHOW_TIMEOUT).await {
             Ok(answer) => {
-                self.lock().by_digest.insert(tag.digest, read_show(&answer));
+                self.state
+                    .lock()
+                    .by_digest
+                    .insert(tag.digest, read_show(&answer));
             }
             Err(error) => {
                 tracing::debug!(model = tag.name, %error, "Ollama does not describe a model");
             }
         }
-    }
-
-    /// Held for a few lines, never across an await.
-    fn lock(&self) -> MutexGuard<'_, Catalog> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use super::super::OllamaConfig;
 use super::*;
 use crate::llm::fake_model::{FakeModel, Reply, Step};

@@ -100,7 +100,6 @@ fn not_found() -> Trouble {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use crate::llm::fake_model::FakeModel;
 

@@ -73,7 +73,6 @@ fn no_list(address: &str) -> NaviError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
     use super::*;
     use crate::llm::fake_model::{Config, FakeModel};
 

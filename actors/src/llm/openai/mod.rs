@@ -10,11 +10,12 @@ mod stream;
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
 
@@ -166,13 +167,13 @@ impl OpenAiBackend {
     }
 
     fn refuses(&self, model: &str, field: &str) -> bool {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = self.refused.lock();
         let mut refused = refused.iter();
         refused.any(|(of, known)| of == model && *known == field)
     }
 
     fn remember(&self, model: &str, field: &'static str) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = self.refused.lock();
         if refused.len() < MAX_REFUSED {
             refused.insert((model.to_owned(), field));
         }

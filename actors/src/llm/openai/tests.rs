@@ -1,9 +1,3 @@
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so by failing"
-)]
-
 use std::fs;
 
 use serde_json::{Value, json};

@@ -1,10 +1,11 @@
 //! The starter as a backend: which file answers, how that stands, and the way to the engine.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::stream;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
 use super::StarterConfig;
@@ -105,12 +106,12 @@ impl StarterBackend {
     /// goes when that request comes.
     pub fn use_model(&self, name: &str) -> Result<(), UnknownChoice> {
         let choice = StarterChoice::parse(name)?;
-        *self.choice.lock().unwrap_or_else(PoisonError::into_inner) = choice;
+        *self.choice.lock() = choice;
         Ok(())
     }
 
     fn choice(&self) -> StarterChoice {
-        let choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        let choice = self.choice.lock();
         choice.clone()
     }
 

@@ -1,8 +1,6 @@
 //! The decoder against a plain one, and against itself: what it remembers must not change
 //! what it says.
 
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use candle_core::quantized::gguf_file::Value;
 
 use super::architecture::Architecture;

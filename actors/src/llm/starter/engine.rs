@@ -10,10 +10,11 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::error::ModelError;
@@ -91,7 +92,7 @@ impl Engine {
             request,
             answer,
         };
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = self.thread.lock();
         if let Some(jobs) = thread.as_ref() {
             match jobs.try_send(job) {
                 Ok(()) => return Ok(receiver),

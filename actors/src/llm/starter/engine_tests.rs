@@ -1,9 +1,3 @@
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so by failing"
-)]
-
 use std::sync::mpsc::{Receiver as Events, Sender as EventSender, channel};
 
 use super::*;
@@ -57,7 +51,7 @@ fn engine(idle: Duration) -> (Engine, Events<&'static str>) {
     let (sender, events) = channel();
     let sender = Mutex::new(sender);
     let load: Load = Arc::new(move |path| {
-        let events = sender.lock().unwrap().clone();
+        let events = sender.lock().clone();
         if path.ends_with("missing") {
             return Err(ModelError::Unreadable {
                 path: "missing".to_owned(),

@@ -1,7 +1,8 @@
 //! What the header of a file that was chosen by its path says, for a probe to tell.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::architecture::Architecture;
 use super::chat_model::MAX_WINDOW;
@@ -33,11 +34,7 @@ impl Inspector {
                 reason: error.to_string(),
             })?
             .len();
-        let last = self
-            .last
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let last = self.last.lock().clone();
         if let Some(last) = last.filter(|last| last.path == path && last.length == length) {
             return last.window;
         }
@@ -50,7 +47,7 @@ impl Inspector {
             Ok(window) => window,
             Err(error) => Err(ModelError::Compute(error.to_string())),
         };
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Inspected {
+        *self.last.lock() = Some(Inspected {
             path: path.to_owned(),
             length,
             window: window.clone(),

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use candle_core::quantized::gguf_file::Value;
 
 use super::*;

@@ -252,8 +252,6 @@ fn spaced(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
     use super::*;
     use crate::protocol::tool::Effect;
 

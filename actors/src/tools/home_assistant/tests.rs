@@ -1,7 +1,5 @@
 //! `home_assistant` against a server that answers as Home Assistant does.
 
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use std::path::Path;
 use std::sync::Arc;
 

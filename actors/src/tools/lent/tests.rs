@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 
 use serde_json::json;

@@ -429,8 +429,6 @@ fn shown<'a>(said: &Tail, secrets: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
     use crate::programs::TAIL_BYTES;
 

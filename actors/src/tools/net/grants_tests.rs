@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
 use super::*;
 
 #[track_caller]

@@ -1,10 +1,5 @@
 //! Hosts that mean harm. Each server here does one thing that no honest one does.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;

@@ -1,8 +1,3 @@
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 

@@ -1,10 +1,5 @@
 //! The tool against a real sshd.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;

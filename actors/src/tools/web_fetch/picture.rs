@@ -128,8 +128,6 @@ async fn follow(mut guard: Guard, mut url: Url) -> ToolResult<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
     use super::*;
 
     #[tokio::test(start_paused = true)]

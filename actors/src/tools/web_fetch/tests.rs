@@ -1,7 +1,5 @@
 //! `web_fetch` against a server on loopback. What must not be reached is in `tests/security`.
 
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use std::path::Path;
 use std::sync::Arc;
 

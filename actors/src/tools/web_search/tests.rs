@@ -1,7 +1,5 @@
 //! Each engine against a server that answers in its form.
 
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use std::path::Path;
 use std::sync::Arc;
 

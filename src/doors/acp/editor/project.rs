@@ -55,8 +55,6 @@ async fn leads_inside(project: &Path, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[tokio::test]

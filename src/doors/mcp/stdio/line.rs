@@ -86,8 +86,6 @@ pub(super) fn refusal(id: &Value, code: i64, message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

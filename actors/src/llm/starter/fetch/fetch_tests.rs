@@ -1,9 +1,3 @@
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so by failing"
-)]
-
 use super::super::models::{Packages, Slices};
 use super::fixtures::{content, fetcher, hub, model};
 #[cfg(unix)]

@@ -1,7 +1,5 @@
 //! A model of the tests' own, and places that have it: a hub, and a pip.
 
-#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-
 use std::io::Write;
 use std::path::Path;
 
