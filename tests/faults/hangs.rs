@@ -304,7 +304,7 @@ async fn services_that_hang_for_good_end_the_process_and_nothing_is_lost() {
         let status = server.ended().await;
         assert_eq!(status.code(), Some(HUNG), "{point}: {}", server.said());
 
-        let server = house.start();
+        let server = house.start_with(&[("NAVI_WATCHDOG_SECONDS", PATIENCE)]);
         let stored = snapshot(&server, &session).await;
         assert_eq!(stored["state"], "interrupted", "{point}: {stored}");
         assert_eq!(stored["messages"][0]["content"], "hi");

@@ -71,7 +71,7 @@ async fn stop_in_the_middle_of_a_text_that_never_ends() {
 #[tokio::test]
 async fn stop_between_tools_gives_every_call_its_result() {
     let (model, server) = talking();
-    let calls = (0..40)
+    let mut calls = (0..39)
         .map(|n| {
             Step::tool_call(
                 "filesystem",
@@ -79,9 +79,12 @@ async fn stop_between_tools_gives_every_call_its_result() {
             )
         })
         .collect::<Vec<_>>();
+    // However fast the others are, Stop comes before all are through.
+    let endless = json!({"action": "run", "command": "echo begun; sleep 600"});
+    calls.insert(20, Step::tool_call("terminal", endless));
     model.script(calls);
     let (session, mut tab) = begin(&server).await;
-    tab.next_of("tool_started").await;
+    tab.next_of("tool_output").await;
     stop_and_go_on(&model, &mut tab).await;
     let snapshot = server.get(&format!("/sessions/{session}")).await;
     let outcomes: Vec<_> = snapshot["messages"]
