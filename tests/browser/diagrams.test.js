@@ -56,8 +56,7 @@ describe('a diagram', () => {
     assert.equal(`${await answer.locator('pre').innerText()}\n`, FLOW);
     await window.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await answer.locator('navi-diagram .copy').click();
-    await answer.locator('navi-diagram .copy.done').waitFor();
-    assert.equal(`${await tab.page.evaluate(() => navigator.clipboard.readText())}\n`, FLOW);
+    await tab.page.waitForFunction(async (flow) => `${await navigator.clipboard.readText()}\n` === flow, FLOW);
     await answer.getByTestId('diagram-source').click();
     await image.waitFor();
 

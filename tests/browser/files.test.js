@@ -109,6 +109,6 @@ describe('files of a conversation', () => {
     await tab.screenshot('outside-sources');
     await source.first().getByRole('button').click();
     await tab.page.getByTestId('mode-panel').waitFor({ state: 'hidden' });
-    await tab.page.waitForFunction(() => document.activeElement?.getAttribute('data-role') !== null && document.activeElement?.classList.contains('found'));
+    await tab.page.waitForFunction(() => document.activeElement?.matches('article[data-role]'));
   });
 });

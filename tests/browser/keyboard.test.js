@@ -107,11 +107,12 @@ describe('by keyboard alone', () => {
     const { tab } = it_has;
     const { page } = tab;
     const { keyboard } = page;
+    const before = (await rows()).length;
     await page.evaluate(async () => {
       const headers = { 'content-type': 'application/json', 'x-navi-key': localStorage.getItem('navi.key') };
       for (let i = 0; i < 20; i += 1) await fetch('sessions', { method: 'POST', headers, body: '{}' });
     });
-    await page.waitForFunction(() => document.querySelectorAll('.session-link').length >= 20);
+    await page.waitForFunction((count) => document.querySelectorAll('.session-link').length === count, before + 20);
     await tab.newSession.click();
     await tab.messages.first().waitFor({ state: 'detached' });
     await page.getByTestId('session-search').focus();

@@ -41,7 +41,7 @@ describe('the palette', () => {
     await option('Rivers run').waitFor();
     await tab.screenshot('palette');
     await tab.page.keyboard.press('Enter');
-    await tab.page.locator('article.found').waitFor();
+    await tab.page.waitForFunction(() => document.activeElement?.matches('article[data-role]'));
 
     await open();
     await tab.page.keyboard.type('no such thing anywhere');

@@ -1,7 +1,7 @@
 // Profiles are files, and may be wrong: the page says so, and the last good version goes on.
 
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
@@ -17,7 +17,9 @@ describe('profile files', () => {
   const write = async (text) => {
     const folder = join(it_has.navi.dataDir, 'profiles');
     await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, 'poet.toml'), text);
+    // In one step: half of it is read as what it is.
+    await writeFile(join(folder, 'poet.new'), text);
+    await rename(join(folder, 'poet.new'), join(folder, 'poet.toml'));
   };
   const warning = () => it_has.tab.page.locator('[data-testid="banner"][data-kind="warning"]');
 

@@ -152,6 +152,7 @@ describe('the files that Navi made', () => {
     await tab.sees('All of it is there.');
     await tab.idle();
     const chips = tab.page.getByTestId('made-file');
+    await chips.nth(1).waitFor();
     assert.deepEqual(await chips.allInnerTexts(), ['report.md', 'src/sum.py']);
     await chips.first().click();
     await text().getByRole('heading', { name: 'Rivers' }).waitFor();

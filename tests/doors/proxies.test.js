@@ -165,7 +165,7 @@ for (const [kind, proxy] of Object.entries(PROXIES)) {
       await tab.idle();
       await part(tab, 'file-input').setInputFiles(path);
       const upload = tab.page.locator('[data-testid="upload"]');
-      await tab.page.locator('[data-testid="upload"][data-state="done"], [data-testid="upload"][data-state="failed"]').waitFor();
+      await tab.page.locator('[data-testid="upload"][data-state="done"], [data-testid="upload"][data-state="failed"]').waitFor({ timeout: 600_000 });
       assert.equal(await upload.getAttribute('data-state'), 'done', await upload.innerText());
       const session = /^#\/s\/([\w-]+)/.exec(new URL(tab.page.url()).hash)[1];
       const { files: [stored] } = await rest(`sessions/${session}/files`);

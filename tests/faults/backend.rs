@@ -226,7 +226,7 @@ async fn each_fault_comes_to_what_it_should(protocol: Protocol) {
         let lane = if waits { 0 } else { 1 + at % (LANES - 1) };
         lanes[lane].push(fault);
     }
-    let lanes = lanes.into_iter().zip(["3", "10", "10", "10"]);
+    let lanes = lanes.into_iter().zip(["6", "10", "10", "10"]);
     join_all(lanes.map(|(faults, limit)| come_to_what_they_should(protocol, faults, limit))).await;
 }
 

@@ -414,13 +414,17 @@ async fn upgrades_that_are_asked_for_all_the_time_end_nothing() {
     let model = FakeModel::start();
     let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
     let session = server.new_session().await;
-    let until = Instant::now() + PATIENCE;
-    let (mut asked, least) = (0, rounds(300, 1_500));
-    while asked < least || server.said().matches("ready to take over").count() < 2 {
-        assert!(Instant::now() < until, "{}", server.said());
+    let ask = async || {
         server.signal("USR2");
-        asked += 1;
         tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    for _ in 0..rounds(300, 1_500) {
+        ask().await;
+    }
+    let until = Instant::now() + PATIENCE;
+    while server.said().matches("ready to take over").count() < 2 {
+        assert!(Instant::now() < until, "{}", server.said());
+        ask().await;
     }
     // One that is under way has to be done first.
     while !server.house().run(&["upgrade"]).status.success() {

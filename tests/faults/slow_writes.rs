@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::database::lock;
 use crate::fake_model::{FakeModel, Reply, Step};
+use crate::script::UNTOLD;
 use crate::server::{House, Server, Socket, Told};
 
 /// A session whose run stands still, with a message that waits behind it and two tabs.
@@ -29,7 +30,7 @@ impl Scene {
         let model = FakeModel::start();
         let first = Reply::new(vec![Step::hold("gate"), Step::text("first")]);
         model.script(first.when("first").with_tools(true));
-        let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
+        let server = House::new(&[("OLLAMA_HOST", &model.url()), UNTOLD]).start();
         let session = server.new_session().await;
         let mut one = server.tab(&session, Some(0)).await;
         one.send(&message("first", "queue")).await;

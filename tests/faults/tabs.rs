@@ -339,7 +339,8 @@ async fn tabs_that_join_between_read_and_subscribe_miss_and_repeat_nothing() {
         joined.extend(join_all(visits).await);
     }
     model.release("joined");
-    read_on(&mut stays, &mut seen).await;
+    // Not read while they joined, which may be longer than a tab is waited for.
+    read_or_come_back(&server, &session, &mut stays, &mut seen).await;
     for (mut tab, mut view, whole) in joined {
         read_or_come_back(&server, &session, &mut tab, &mut view).await;
         assert_eq!(view.text(".text"), seen.text(".text"));

@@ -459,7 +459,7 @@ async fn endless_headers() {
     .await;
     let begun = Instant::now();
     refused(&granted("127.0.0.1"), &site.url("/")).await;
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(begun.elapsed() < Duration::from_secs(30));
 }
 
 #[tokio::test]
@@ -493,5 +493,5 @@ async fn a_page_that_is_a_bomb_of_elements() {
     let begun = Instant::now();
     // Whatever comes of it, it comes soon and the process lives.
     let _ = fetched(&granted("127.0.0.1"), &site.url("/")).await;
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(begun.elapsed() < Duration::from_secs(30));
 }

@@ -328,10 +328,11 @@ impl Drop for HttpServer {
 #[tokio::test]
 async fn a_server_is_used_over_streamable_http() {
     let (model, server) = talking();
-    let port = {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        free.local_addr().unwrap().port()
-    };
+    // Below those that the system gives to whoever asks for any: it is free until node listens.
+    let first = 20_000 + std::process::id() % 10_000;
+    let port = (first..30_000)
+        .find(|port| std::net::TcpListener::bind(format!("127.0.0.1:{port}")).is_ok())
+        .expect("a free port");
     let _http = HttpServer(
         std::process::Command::new("node")
             .arg(node_server("server-everything"))

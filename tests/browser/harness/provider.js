@@ -5,6 +5,8 @@ import { createServer } from 'node:http';
 
 import Provider from 'oidc-provider';
 
+import { LIMIT_MS } from './program.js';
+
 /** What it calls Navi, and by what Navi shows that it is the one. */
 const CLIENT = { id: 'navi', secret: 'a secret of the tests' };
 
@@ -41,8 +43,8 @@ export async function startProvider({ port, page, reach = fetch }) {
     features: { devInteractions: { enabled: true }, backchannelLogout: { enabled: true }, rpInitiatedLogout: { enabled: true } },
     pkce: { required: () => true },
     cookies: { keys: ['a key of the tests'] },
-    // Its own way refuses to ask what stands on this machine.
-    fetch: (url, { dispatcher: _, ...options }) => reach(url, options),
+    // Its own way refuses to ask what stands on this machine, and gives it two and a half seconds.
+    fetch: (url, { dispatcher: _, signal: __, ...options }) => reach(url, { ...options, signal: AbortSignal.timeout(LIMIT_MS) }),
     findAccount: (_, id) => ({
       accountId: id,
       claims: () => ({ sub: id, preferred_username: id, email: `${id}@example.org`, email_verified: true, groups: groups.get(id) ?? [] }),

@@ -114,7 +114,13 @@ const acpx = {
   name: 'acpx',
   // It stands on the library for JavaScript, and starts two processes for each question.
   usually: ['a streamed answer with thinking', 'an approval given and denied'],
-  ends: { done: /^end_turn, [05]$/, stopped: /^cancelled, 0$/, failed: /broke.*, 1$/, refused: /the token is not known.*, 1$/ },
+  ends: {
+    done: /^end_turn, [05]$/,
+    // It gives itself two and a half seconds to hear of its end.
+    stopped: /^(cancelled, 0|no end, (130|SIGINT))$/,
+    failed: /broke.*, 1$/,
+    refused: /the token is not known.*, 1$/,
+  },
   async open(world) {
     const cli = new URL('../node_modules/acpx/dist/cli.js', import.meta.url).pathname;
     const root = await mkdtemp(join(tmpdir(), 'navi-acpx-'));

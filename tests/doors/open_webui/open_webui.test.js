@@ -85,9 +85,10 @@ async function page() {
   const page = await context.newPage();
   await page.goto(address);
   await page.locator('#chat-input').waitFor();
+  // Its news come when they come, and lie over all else.
   const news = page.getByRole('button', { name: "Okay, Let's Go!" });
+  await page.addLocatorHandler(news, () => news.click());
   await page.getByText('navi', { exact: true }).first().waitFor();
-  if (await news.isVisible()) await news.click();
   return page;
 }
 

@@ -87,7 +87,7 @@ async fn links_guessed_and_revoked_with_an_open_stream() {
     let began = std::time::Instant::now();
     while stream.chunk().await.unwrap().is_some() {}
     // A second, and what a busy machine adds.
-    assert!(began.elapsed() < std::time::Duration::from_secs(10));
+    assert!(began.elapsed() < std::time::Duration::from_secs(30));
     assert_eq!(together.look(&secret).await.0, StatusCode::NOT_FOUND);
     assert_eq!(
         events(&secret).await.unwrap().status(),

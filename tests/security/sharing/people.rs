@@ -219,7 +219,7 @@ async fn a_removed_participant_with_open_tabs_and_a_request_in_flight() {
         );
         tab.closed().await;
         // A second, and what a busy machine adds.
-        assert!(began.elapsed() < std::time::Duration::from_secs(10));
+        assert!(began.elapsed() < std::time::Duration::from_secs(30));
         together.model.release("gate");
     };
     let ((status, said), ()) = tokio::join!(asking, removing);
