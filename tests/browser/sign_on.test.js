@@ -8,6 +8,7 @@ import { assertFits, assertLooks, OTHER_LANGUAGES } from './harness/looks.js';
 import { startModel } from './harness/model.js';
 import { backendSettings, freePort, startNavi } from './harness/navi.js';
 import { providerSettings, signInThere, startProvider } from './harness/provider.js';
+import { LIMIT_MS } from './harness/program.js';
 import { prefixed } from './harness/proxy.js';
 
 const TOKEN = 'a-token-of-the-tests';
@@ -211,6 +212,34 @@ describe('sign-on by a provider', () => {
     // What it let in is out.
     await part(other, 'sign-in').waitFor();
     await other.page.context().close();
+    await tab.page.context().close();
+  });
+
+  it('a refusal from before one came in, and late, signs nobody out', async () => {
+    const tab = await elsewhere();
+    const late = [];
+    // What the page asks while nobody is signed in: its socket is tried again and again.
+    const isRefused = (request) => request.method() === 'GET' && request.headers()['x-navi-key'] === '';
+    await tab.page.route(/\/(sessions|api\/status)$/, async (route) => {
+      if (!isRefused(route.request())) return route.continue();
+      const response = await route.fetch();
+      assert.equal(response.status(), 401);
+      late.push(() => route.fulfill({ response }));
+    });
+    const end = Date.now() + LIMIT_MS;
+    while (late.length < 2) {
+      assert.ok(Date.now() < end, 'the page does not ask');
+      await tab.page.waitForTimeout(50);
+    }
+    await part(tab, 'signin-name').fill(OLENA.name);
+    await part(tab, 'signin-password').fill(OLENA.password);
+    await part(tab, 'signin-submit').click();
+    await tab.ready();
+    for (const answer of late) await answer();
+    await tab.send('I am here');
+    await tab.sees('You said: I am here');
+    await tab.idle();
+    assert.equal(await part(tab, 'sign-in').count(), 0);
     await tab.page.context().close();
   });
 

@@ -128,12 +128,15 @@ function lookAgain() {
 
 /** Fills the list and the status without the socket, and finds out whether we are signed in. */
 export async function lookAround() {
+  const asked_by = key();
   try {
     const [list, system] = await Promise.all([api.sessions(), api.status(), loadAccount()]);
     if (signedOut.get() || login_refused) signedIn();
     setList(list);
     setStatus(system);
   } catch (error) {
+    // Who came in meanwhile is not who was refused.
+    if (key() !== asked_by) return;
     if (login_refused || (error instanceof ApiError && error.code === 'unauthorized')) signedOut.set(true);
   } finally {
     isKnown.set(true);
