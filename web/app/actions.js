@@ -135,9 +135,9 @@ export async function lookAround() {
     setList(list);
     setStatus(system);
   } catch (error) {
-    // Who came in meanwhile is not who was refused.
-    if (key() !== asked_by) return;
-    if (login_refused || (error instanceof ApiError && error.code === 'unauthorized')) signedOut.set(true);
+    // Who came in or left meanwhile is not who was refused.
+    if (key() !== asked_by) await lookAround();
+    else if (login_refused || (error instanceof ApiError && error.code === 'unauthorized')) signedOut.set(true);
   } finally {
     isKnown.set(true);
   }
