@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::context;
 use crate::domain::model_calls::{ModelCall, Recipe};
 use crate::domain::model_choice::Choice;
+use crate::domain::reasoning::behind_reasoning;
 use crate::llm::LlmError;
 use crate::llm::guard::StreamLimits;
 use crate::llm_actor::{Acquire, Priority, Ticket};
@@ -138,7 +139,7 @@ pub async fn ask_as(
             ChatDelta::Text(piece) => text.push_str(&piece),
             ChatDelta::Done { finish, usage } => {
                 return Ok(Completion {
-                    text,
+                    text: behind_reasoning(&text).to_owned(),
                     finish,
                     usage,
                 });

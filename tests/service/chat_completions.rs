@@ -497,7 +497,9 @@ async fn a_client_that_goes_for_good_stops_what_nobody_could_read() {
 #[tokio::test]
 async fn small_tasks_have_neither_tools_nor_a_session() {
     let (model, server) = talking();
-    model.script(Reply::new(vec![Step::text("Rivers")]).streamed(false));
+    // A template began the reasoning in the prompt, and its server knows nothing of it.
+    let titled = Step::text("It is about water.\n</think>\n\nRivers");
+    model.script(Reply::new(vec![titled]).streamed(false));
     let by_words = said("### Task:\nGenerate a concise title.");
     let titled: Value = ask(&server, &by_words, &[]).await.json().await.unwrap();
     assert_eq!(titled["choices"][0]["message"]["content"], "Rivers");

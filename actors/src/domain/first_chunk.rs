@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::status::BackendKind;
 use crate::protocol::tool::ToolSpec;
 
 /// The longest that anybody waits, unless the setting itself is longer.
@@ -21,7 +22,10 @@ const WEIGHT: f64 = 0.3;
 const LEAST_READ: u32 = 256;
 
 /// The same for what it says.
-const LEAST_SAID: u32 = 16;
+pub const LEAST_SAID: u32 = 16;
+
+/// As long a call as is waited for: a file of some 300 lines.
+const CALL_TOKENS: u32 = 4_096;
 
 /// Prompts that a backend may still have in its cache.
 const REMEMBERED: usize = 8;
@@ -54,11 +58,24 @@ impl Rate {
     }
 }
 
-/// The wait for the first chunk: `base`, or longer where a prompt of so many tokens takes
-/// longer at the rate that was seen. With nothing seen it is `base`: what is set holds.
+/// A wait: `base`, or longer where so many tokens take longer at the rate that was seen. With
+/// nothing seen it is `base`: what is set holds.
 #[must_use]
-pub fn first_chunk_limit(base: Duration, prompt_tokens: u32, seen: Option<Rate>) -> Duration {
-    whole_limit(base, seen.map_or(0.0, |rate| rate.time_for(prompt_tokens)))
+pub fn limit_for(base: Duration, tokens: u32, seen: Option<Rate>) -> Duration {
+    whole_limit(base, seen.map_or(0.0, |rate| rate.time_for(tokens)))
+}
+
+/// How much a server of this kind may say in an answer before any of it is heard: a whole answer
+/// comes only when all of it is said, and so does a call in what Ollama streams.
+#[must_use]
+pub fn unheard_tokens(request: &ChatRequest, kind: BackendKind) -> u32 {
+    if !request.streamed {
+        request.max_output_tokens.unwrap_or(0)
+    } else if kind == BackendKind::Ollama && !request.tools.is_empty() {
+        CALL_TOKENS
+    } else {
+        0
+    }
 }
 
 fn whole_limit(base: Duration, expected_seconds: f64) -> Duration {
@@ -179,20 +196,21 @@ pub struct ModelPace {
 }
 
 impl ModelPace {
-    /// The wait for the first chunk of a request with this prompt. The whole prompt counts: a
-    /// cache can be lost. A whole answer comes only when all of it is said.
+    /// The wait for the first chunk of an answer to this prompt, before which so many tokens are
+    /// said unheard ([`unheard_tokens`]). The whole prompt counts: a cache can be lost.
     #[must_use]
-    pub fn first_chunk(&self, base: Duration, prompt: &Prompt, request: &ChatRequest) -> Duration {
-        if request.streamed {
-            return first_chunk_limit(base, prompt.tokens(), self.reading);
-        }
+    pub fn first_chunk(&self, base: Duration, prompt: &Prompt, unheard: u32) -> Duration {
         let reading = self
             .reading
             .map_or(0.0, |rate| rate.time_for(prompt.tokens()));
-        let saying = self.saying.map_or(0.0, |rate| {
-            rate.time_for(request.max_output_tokens.unwrap_or(0))
-        });
+        let saying = self.saying.map_or(0.0, |rate| rate.time_for(unheard));
         whole_limit(base, reading + saying)
+    }
+
+    /// How fast it says what it says, where that was seen.
+    #[must_use]
+    pub fn saying(&self) -> Option<Rate> {
+        self.saying
     }
 
     /// About how many tokens of a prompt the backend cannot have in its cache.

@@ -1,5 +1,8 @@
+use serde_json::json;
+
 use super::*;
 use crate::protocol::offered::OfferedTools;
+use crate::protocol::tool::Effect;
 
 const BASE: Duration = Duration::from_secs(120);
 
@@ -48,12 +51,12 @@ fn a_long_prompt_on_a_slow_model_gets_its_time() {
         (u32::MAX, rate(1), 1_800),
         (0, rate(50), 120),
     ] {
-        let limit = first_chunk_limit(BASE, prompt, seen);
+        let limit = limit_for(BASE, prompt, seen);
         assert_eq!(limit, seconds(expected), "{prompt} at {seen:?}");
     }
     let longer_than_any = seconds(7_200);
     assert_eq!(
-        first_chunk_limit(longer_than_any, 60_000, rate(10)),
+        limit_for(longer_than_any, 60_000, rate(10)),
         longer_than_any
     );
 }
@@ -67,7 +70,8 @@ fn a_whole_answer_gets_the_time_to_be_said() {
     };
     let limit = |pace: &ModelPace, streamed| {
         let request = asked(streamed);
-        pace.first_chunk(BASE, &Prompt::of(&request), &request)
+        let unheard = unheard_tokens(&request, BackendKind::Ollama);
+        pace.first_chunk(BASE, &Prompt::of(&request), unheard)
     };
     assert_eq!(limit(&pace, false), BASE);
     pace.ended(&Timing {
@@ -79,6 +83,21 @@ fn a_whole_answer_gets_the_time_to_be_said() {
     // 5001 tokens to read at 50 a second, 1000 to say at 5 a second.
     assert_eq!(limit(&pace, true).as_secs(), 200);
     assert_eq!(limit(&pace, false).as_secs(), 600);
+    // A call that Ollama writes unheard: 4096 tokens more.
+    let tool = ToolSpec {
+        name: "files".to_owned(),
+        description: String::new(),
+        parameters: json!({}),
+        effect: Effect::Read,
+        time_limit_ms: 1_000,
+    };
+    let with_tools = ChatRequest {
+        tools: vec![tool].into(),
+        ..asked(true)
+    };
+    for (kind, expected) in [(BackendKind::Ollama, CALL_TOKENS), (BackendKind::Openai, 0)] {
+        assert_eq!(unheard_tokens(&with_tools, kind), expected);
+    }
 }
 
 #[test]

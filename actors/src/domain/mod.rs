@@ -25,6 +25,7 @@ pub mod permissions;
 pub mod plan_edit;
 pub mod planning;
 pub mod prices;
+pub mod reasoning;
 pub mod recovery;
 pub mod redact;
 pub mod replay;

@@ -14,7 +14,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use eventsource_stream::{EventStream, EventStreamError};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, StreamExt, future, stream};
 use serde::de::IgnoredAny;
 
 use super::LlmError;
@@ -192,18 +192,20 @@ fn sse(bytes: ByteStream) -> PayloadStream {
             Ok(line)
         })
         .chain(stream::iter([Ok("\n".to_owned())]));
-    Box::pin(
-        EventStream::new(Box::pin(whole_lines)).map(|event| match event {
-            Ok(event) if event.event == "error" => Ok(Payload::Error(event.data)),
-            Ok(event) => Ok(Payload::Data(event.data)),
-            Err(EventStreamError::Transport(error)) => Err(error),
+    Box::pin(EventStream::new(Box::pin(whole_lines)).filter_map(|event| {
+        future::ready(match event {
+            Ok(event) if event.event == "error" => Some(Ok(Payload::Error(event.data))),
+            // Gateways keep a connection open so.
+            Ok(event) if event.data.trim().is_empty() => None,
+            Ok(event) => Some(Ok(Payload::Data(event.data))),
+            Err(EventStreamError::Transport(error)) => Some(Err(error)),
             Err(EventStreamError::Utf8(_) | EventStreamError::Parser(_)) => {
-                Err(LlmError::Malformed {
+                Some(Err(LlmError::Malformed {
                     message: "an event stream that does not parse".to_owned(),
-                })
+                }))
             }
-        }),
-    )
+        })
+    }))
 }
 
 fn failed(error: LlmError) -> PayloadStream {

@@ -52,7 +52,7 @@ fn a_last_line_counts_only_when_it_is_whole() {
 
 #[test]
 fn events_are_read_by_the_specification() {
-    let cases: [(&[u8], &[Outcome]); 9] = [
+    let cases: [(&[u8], &[Outcome]); 10] = [
         (b"data:x\n\n", &[data("x")]),
         (b": ping\n\n: ping\ndata: x\n\n", &[data("x")]),
         (b"data: a\ndata: b\n\n", &[data("a\nb")]),
@@ -68,6 +68,10 @@ fn events_are_read_by_the_specification() {
         (b"\xef\xbb\xbfdata: x\n\n", &[data("x")]),
         (b"data: x\r\rdata: y\r\n\r\n", &[data("x"), data("y")]),
         (b"\n\n\n", &[]),
+        (
+            b"data:\n\ndata: \n\nevent: ping\ndata:\n\ndata: x\n\n",
+            &[data("x")],
+        ),
     ];
     for (body, expected) in cases {
         for at in 0..=body.len() {

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use crate::domain::first_chunk::{LEAST_SAID, Rate, limit_for};
 use crate::protocol::chat::ChatDelta;
 
 use super::{ChatStream, LlmError};
@@ -22,7 +23,8 @@ pub struct StreamLimits {
     /// From the call to the first thing that the model says; reading of the prompt that the
     /// backend reports starts it anew. `LLM_STREAM_FIRST_CHUNK_TIMEOUT`, or longer for a long prompt.
     pub first_chunk: Duration,
-    /// Between one thing that the model says and the next. `LLM_STREAM_CHUNK_TIMEOUT`.
+    /// Between one thing that the model says and the next. `LLM_STREAM_CHUNK_TIMEOUT`, or longer
+    /// where a call may be written in between.
     pub chunk: Duration,
 }
 
@@ -50,7 +52,38 @@ pub struct Guarded<F> {
     timer: Pin<Box<Sleep>>,
     /// Of a backend that may answer others first.
     pulse: Option<Pulse>,
+    /// Of one that says nothing while it writes a call.
+    silence: Option<Silence>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+/// How long a call may take that is written unheard: by the pace of what was said before it.
+struct Silence {
+    tokens: u32,
+    /// The model's pace in other answers.
+    before: Option<Rate>,
+    began: Instant,
+    last: Instant,
+    said_bytes: usize,
+}
+
+impl Silence {
+    fn heard(&mut self, delta: &ChatDelta) {
+        let (ChatDelta::Thinking(text) | ChatDelta::Text(text)) = delta else {
+            return;
+        };
+        self.last = Instant::now();
+        if self.said_bytes == 0 {
+            self.began = self.last;
+        }
+        self.said_bytes += text.len();
+    }
+
+    fn limit(&self, base: Duration) -> Duration {
+        let said = u32::try_from(self.said_bytes / 4).unwrap_or(u32::MAX);
+        let now = (said >= LEAST_SAID).then(|| Rate::of(said, self.last - self.began));
+        limit_for(base, self.tokens, now.flatten().or(self.before))
+    }
 }
 
 enum CallState<F> {
@@ -80,6 +113,7 @@ where
         waiting: true,
         timer: Box::pin(tokio::time::sleep(limits.first_chunk)),
         pulse: None,
+        silence: None,
         stopped: Box::pin(stop.cancelled_owned()),
     }
 }
@@ -92,7 +126,25 @@ impl<F> Guarded<F> {
         Self { pulse, ..self }
     }
 
+    /// The backend may write so many tokens of a call before any of it is heard. `before` is how
+    /// fast the model was in other answers.
+    #[must_use]
+    pub fn unheard(self, tokens: u32, before: Option<Rate>) -> Self {
+        let now = Instant::now();
+        let silence = (tokens > 0).then_some(Silence {
+            tokens,
+            before,
+            began: now,
+            last: now,
+            said_bytes: 0,
+        });
+        Self { silence, ..self }
+    }
+
     fn heard(&mut self, delta: &ChatDelta) {
+        if let Some(silence) = &mut self.silence {
+            silence.heard(delta);
+        }
         if !matches!(delta, ChatDelta::Prefill { .. }) {
             self.answering = true;
         }
@@ -110,11 +162,12 @@ impl<F> Guarded<F> {
     }
 
     fn limit(&self) -> Duration {
-        if self.answering {
-            self.limits.chunk
-        } else {
-            self.limits.first_chunk
+        if !self.answering {
+            return self.limits.first_chunk;
         }
+        let chunk = self.limits.chunk;
+        let silence = self.silence.as_ref();
+        silence.map_or(chunk, |silence| silence.limit(chunk))
     }
 
     fn timeout(&self) -> LlmError {

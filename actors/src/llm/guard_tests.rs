@@ -86,6 +86,29 @@ async fn a_pause_in_the_answer_has_its_own_limit() {
     );
 }
 
+/// Ollama tells a call only when all of it is written.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_written_unheard_has_the_time_that_the_model_needs() {
+    let answered = async |unheard, before, said: &str, pause| {
+        let thought = || ChatDelta::Thinking(said.to_owned());
+        let items = vec![(1, thought()), (1, thought()), (pause, DONE)];
+        let call = async { Ok(paced(items)) };
+        let told = guarded(call, LIMITS, CancellationToken::new()).unheard(unheard, before);
+        told.collect::<Vec<_>>().await.pop().unwrap()
+    };
+    // 40 tokens in the second between the two: 4000 take 100 s at that pace.
+    let (slow, quick) = ("abcd".repeat(20), "abcd".repeat(2_000));
+    assert_eq!(answered(4_000, None, &slow, 199).await, Ok(DONE));
+    let late = |seconds| Err(LlmError::ChunkTimeout { seconds });
+    assert_eq!(answered(4_000, None, &slow, 201).await, late(200));
+    assert_eq!(answered(4_000, None, &quick, 61).await, late(60));
+    assert_eq!(answered(0, None, &slow, 61).await, late(60));
+    // Too little was said to tell by.
+    let known = Rate::of(40, Duration::from_secs(1));
+    assert_eq!(answered(4_000, known, "Hm", 199).await, Ok(DONE));
+    assert_eq!(answered(4_000, None, "Hm", 61).await, late(60));
+}
+
 #[tokio::test(start_paused = true)]
 async fn reading_the_prompt_starts_the_first_wait_anew() {
     let items = vec![(100, prefill()), (119, prefill()), (119, DONE)];

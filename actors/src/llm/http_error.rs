@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::LlmError;
 use super::roles::refuses_roles;
@@ -211,14 +211,31 @@ fn message_in(value: &Value, depth: usize) -> Option<String> {
             }
             _ => (!text.trim().is_empty()).then(|| text.clone()),
         },
-        Value::Object(object) => [
-            "error", "message", "detail", "msg", "errors", "type", "code",
-        ]
-        .iter()
-        .find_map(|key| message_in(object.get(*key)?, depth)),
+        Value::Object(object) => {
+            let said = [
+                "error", "message", "detail", "msg", "errors", "type", "code",
+            ]
+            .iter()
+            .find_map(|key| message_in(object.get(*key)?, depth))?;
+            Some(match field_in(object) {
+                Some(field) => format!("{field}: {said}"),
+                None => said,
+            })
+        }
         Value::Array(items) => items.iter().find_map(|item| message_in(item, depth)),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
+}
+
+/// Which field of the request a sentence is about, as FastAPI's servers tell it.
+fn field_in(object: &Map<String, Value>) -> Option<String> {
+    let steps = object.get("loc")?.as_array()?.iter();
+    let steps = steps.filter_map(|step| match step {
+        Value::String(name) => (name != "body").then(|| name.clone()),
+        step => Some(step.as_u64()?.to_string()),
+    });
+    let field = steps.collect::<Vec<_>>().join(".");
+    (!field.is_empty()).then_some(field)
 }
 
 fn html_title(page: &str) -> String {

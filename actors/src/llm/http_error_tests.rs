@@ -165,6 +165,10 @@ fn a_reason_is_found_in_any_body() {
             r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#,
             "field required",
         ),
+        (
+            r#"{"message":{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"name"],"msg":"Extra inputs are not permitted"}]}}"#,
+            "messages.0.name: Extra inputs are not permitted",
+        ),
         (r#"[{"error":{"message":"in a list"}}]"#, "in a list"),
         (r#"{"error":null,"message":"text"}"#, "text"),
         (

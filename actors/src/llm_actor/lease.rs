@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use super::LlmActor;
 use super::messages::{CallBegan, CallEnded, CallTalks, Release, Ticket};
 use crate::domain::breaker::Health;
-use crate::domain::first_chunk::{ModelPace, Prompt, Timing};
+use crate::domain::first_chunk::{ModelPace, Prompt, Timing, unheard_tokens};
 use crate::domain::lanes::Priority;
 use crate::llm::guard::{Pulse, StreamLimits, guarded};
 use crate::llm::{Backend, LlmError};
@@ -56,9 +56,9 @@ impl Lease {
         self.asked_back.cancelled()
     }
 
-    /// Calls the model, under limits and the slot's stop token as [`guarded`] does it. The wait for the
-    /// first chunk is `base`'s, or longer for a long prompt by the pace that the model has
-    /// shown; where the backend may answer others first, it begins anew with each thing that
+    /// Calls the model, under limits and the slot's stop token as [`guarded`] does it. Waits are
+    /// `base`'s, or longer for a long prompt and for what is written unheard, by the pace that the
+    /// model has shown; where the backend may answer others first, it begins anew with each thing that
     /// they are told. What comes of the call tells the backend's guard its pace and its health.
     /// `run` is the one that it is for; none where it is for none.
     pub fn call(
@@ -70,12 +70,14 @@ impl Lease {
         let request = request.into();
         let prompt = Prompt::of(&request);
         let seen = self.paces.get(&request.model);
+        let unheard = unheard_tokens(&request, self.backend.kind());
         let limits = StreamLimits {
             first_chunk: seen.map_or(base.first_chunk, |pace| {
-                pace.first_chunk(base.first_chunk, &prompt, &request)
+                pace.first_chunk(base.first_chunk, &prompt, unheard)
             }),
             ..base
         };
+        let saying = seen.and_then(ModelPace::saying);
         let mut meter = Meter {
             lease: self,
             model: request.model.clone(),
@@ -95,6 +97,7 @@ impl Lease {
         });
         guarded(self.backend.chat(request), limits, self.stop.clone())
             .beside(self.pulse.clone())
+            .unheard(unheard, saying)
             .inspect(move |item| meter.see(item))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::executor::{Untagged, untag};
 use super::{MAX_STEPS, MIN_STEPS, PlannedSteps, Task};
+use crate::domain::reasoning::behind_reasoning;
 use crate::domain::shorten;
 use crate::domain::todo::MAX_TEXT_CHARS;
 use crate::protocol::plan::{Executor, PlanStep};
@@ -20,12 +21,8 @@ pub(super) fn cleaned(reply: &str) -> String {
 /// Reasoning whose end never comes is reasoning to the end, and one whose beginning stood in
 /// the prompt is reasoning from the start.
 fn without_thinking(text: &str) -> String {
-    let text = match text.rfind("</think>") {
-        Some(end) if !text[..end].contains("<think>") => &text[end + "</think>".len()..],
-        _ => text,
-    };
     let mut kept = String::new();
-    let mut rest = text;
+    let mut rest = behind_reasoning(text);
     while let Some((before, thinking)) = rest.split_once("<think>") {
         kept.push_str(before);
         rest = thinking.split_once("</think>").map_or("", |(_, rest)| rest);

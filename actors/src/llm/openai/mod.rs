@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
 
+use crate::domain::context::hide_images;
 use crate::domain::slots::Capacity;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
@@ -72,7 +73,7 @@ pub struct OpenAiBackend {
     /// The [`Flavour`] as of the last probe.
     flavour: AtomicU8,
     roles: RoleMemory,
-    /// What a model refused and is not sent again.
+    /// What a model refused and is not sent again, by that name.
     refused: Mutex<HashSet<(String, &'static str)>>,
 }
 
@@ -138,14 +139,21 @@ impl OpenAiBackend {
     async fn ask_simply(&self, request: &ChatRequest) -> Result<Response, LlmError> {
         let flavour = Flavour::from_u8(self.flavour.load(Ordering::Relaxed));
         let mut body = request::body(request, flavour, &self.base);
+        if self.refuses(&request.model, request::LIMIT) {
+            request::rename_limit(&mut body.fields);
+        }
         body.fields
             .retain(|field, _| !self.refuses(&request.model, field));
         loop {
             match self.ask(&body).await {
-                // Servers differ in what they know. Each round takes a field away, or begins
-                // to stream for good, so this ends.
+                // Servers differ in what they know. Each round takes a field away, renames one,
+                // or begins to stream, for good, so this ends.
                 Err(LlmError::Rejected { status, message }) if matches!(status, 400 | 422) => {
-                    if let Some(field) = request::dispensable_field(&body.fields, &message) {
+                    if request::wants_new_limit(&message) && request::rename_limit(&mut body.fields)
+                    {
+                        tracing::debug!("the model server has another name for an answer's limit");
+                        self.remember(&request.model, request::LIMIT);
+                    } else if let Some(field) = request::dispensable_field(&body.fields, &message) {
                         tracing::debug!(
                             field,
                             "the model server refuses a field; asking without it"
@@ -164,6 +172,20 @@ impl OpenAiBackend {
                 outcome => return outcome,
             }
         }
+    }
+
+    /// Asks, in an order of roles that the model's template takes.
+    async fn ask_in_order(&self, request: &ChatRequest) -> Result<Response, LlmError> {
+        let mut roles = self.roles.of(&request.model);
+        let response = loop {
+            let outcome = self.ask_simply(&roles.arranged(request)).await;
+            match roles.after(request, &outcome) {
+                Some(next) => roles = next,
+                None => break outcome?,
+            }
+        };
+        self.roles.learn(&request.model, roles);
+        Ok(response)
     }
 
     fn refuses(&self, model: &str, field: &str) -> bool {
@@ -304,15 +326,25 @@ impl Backend for OpenAiBackend {
     }
 
     async fn chat(&self, request: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
-        let mut roles = self.roles.of(&request.model);
-        let response = loop {
-            let outcome = self.ask_simply(&roles.arranged(&request)).await;
-            match roles.after(&request, &outcome) {
-                Some(next) => roles = next,
-                None => break outcome?,
+        let blind = || {
+            let mut request = ChatRequest::clone(&request);
+            hide_images(&mut request.messages);
+            request
+        };
+        let model = &request.model;
+        let response = if self.refuses(model, request::IMAGE) {
+            self.ask_in_order(&blind()).await?
+        } else {
+            match self.ask_in_order(&request).await {
+                Err(error) if request::refuses_images(&request, &error) => {
+                    tracing::debug!(model, %error, "the model takes no images; asking without them");
+                    let response = self.ask_in_order(&blind()).await?;
+                    self.remember(model, request::IMAGE);
+                    response
+                }
+                outcome => outcome?,
             }
         };
-        self.roles.learn(&request.model, roles);
         Ok(read(http::body(response)))
     }
 }

@@ -95,26 +95,25 @@ fn model_info(name: &str, model: &Value, detail: Option<&Value>) -> ModelInfo {
     let lists = [
         list(detail.and_then(|detail| detail.get("capabilities"))),
         list(model.get("capabilities")),
-        list(model.get("supported_parameters")),
-        list(
-            model
-                .get("architecture")
-                .and_then(|it| it.get("input_modalities")),
-        ),
     ];
-    let has = |words: &[&str]| {
-        let named = lists.iter().flatten().any(|item| words.contains(item));
+    // OpenRouter's.
+    let parameters = list(model.get("supported_parameters"));
+    let inputs = list(model.pointer("/architecture/input_modalities"));
+    let has = |words: &[&str], whole: &[&str]| {
+        let named = |list: &[&str]| list.iter().any(|item| words.contains(item));
         let flag = words
             .iter()
             .find_map(|word| model.get("capabilities")?.get(*word)?.as_bool());
-        // That a list lacks a word says nothing: no two servers list the same things.
-        flag.or(named.then_some(true))
+        // That a list lacks a word says nothing, where it is not known to be whole: no two servers
+        // list the same things.
+        flag.or(lists.iter().any(|list| named(list)).then_some(true))
+            .or((!whole.is_empty()).then(|| named(whole)))
     };
     ModelInfo {
         name: name.to_owned(),
-        tools: has(&["tools", "tool_use", "function_calling"]),
-        vision: has(&["vision", "multimodal", "image"]),
-        thinking: has(&["thinking", "reasoning"]),
+        tools: has(&["tools", "tool_use", "function_calling"], &parameters),
+        vision: has(&["vision", "multimodal", "image"], &inputs),
+        thinking: has(&["thinking", "reasoning"], &parameters),
         context_window,
         bytes: meta
             .and_then(|meta| meta.get("size"))
@@ -182,6 +181,8 @@ mod tests {
         let list = read(&json!({"data": [
             {"id": "a", "supported_parameters": ["tools", "reasoning"], "architecture": {"input_modalities": ["text", "image"]}},
             {"id": "b", "capabilities": {"function_calling": false, "vision": true}},
+            {"id": "c", "supported_parameters": ["temperature"], "architecture": {"input_modalities": ["text"]}},
+            {"id": "d", "supported_parameters": [], "capabilities": ["completion"]},
         ]}));
         let abilities = list.map(|list| {
             let of = |model: &ModelInfo| (model.tools, model.vision, model.thinking);
@@ -190,6 +191,8 @@ mod tests {
         let expected = vec![
             (Some(true), Some(true), Some(true)),
             (Some(false), Some(true), None),
+            (Some(false), Some(false), Some(false)),
+            (None, None, None),
         ];
         assert_eq!(abilities, Some(expected));
     }

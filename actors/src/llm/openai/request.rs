@@ -6,11 +6,14 @@ use reqwest::Url;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
+use crate::llm::LlmError;
 use crate::llm::wire::{Body, arguments_object, decimal};
 use crate::protocol::chat::{ChatMessage, ChatRequest, ReplyForm};
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
+use crate::protocol::prompt::PromptMessage;
 use crate::protocol::status::BackendKind;
 
 use super::models::Flavour;
@@ -29,6 +32,24 @@ const DISPENSABLE: [&str; 10] = [
     "thinking",
     "reasoning",
 ];
+
+/// The limit of an answer, as most servers call it.
+pub(super) const LIMIT: &str = "max_tokens";
+/// The same, as OpenAI's newer models do, wherever they are reached, and no others.
+const NEW_LIMIT: &str = "max_completion_tokens";
+
+/// Gives the limit its new name. Whether it had the other one.
+pub(super) fn rename_limit(body: &mut Map<String, Value>) -> bool {
+    let limit = body.remove(LIMIT);
+    let had_one = limit.is_some();
+    body.extend(limit.map(|limit| (NEW_LIMIT.to_owned(), limit)));
+    had_one
+}
+
+/// Whether a refusal asks for the limit's new name.
+pub(super) fn wants_new_limit(message: &str) -> bool {
+    message.contains(NEW_LIMIT)
+}
 
 /// Whether a refusal of it is one of the server's, and not of what this request has in it.
 pub(super) fn is_refused_for_all(field: &str, request: &ChatRequest) -> bool {
@@ -60,13 +81,10 @@ fn fields(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<String, Va
     }
     body.insert("temperature".to_owned(), decimal(request.temperature));
     if let Some(limit) = request.max_output_tokens {
-        // OpenAI's own models know only the new name, and other servers mostly the old one.
-        let name = if base.host_str() == Some("api.openai.com") {
-            "max_completion_tokens"
-        } else {
-            "max_tokens"
-        };
-        body.insert(name.to_owned(), limit.into());
+        body.insert(LIMIT.to_owned(), limit.into());
+        if base.host_str() == Some("api.openai.com") {
+            rename_limit(&mut body);
+        }
     }
     body.extend(request.form.as_ref().map(form));
     match flavour {
@@ -162,6 +180,30 @@ pub(super) fn dispensable_field(body: &Map<String, Value>, message: &str) -> Opt
         .find(|field| body.contains_key(*field) && message.contains(field))
 }
 
+/// How an image stands in a message.
+pub(super) const IMAGE: &str = "image_url";
+
+/// Whether a refusal says that the model takes no images at all, to a request with some. That one
+/// of them will not do says nothing of the model.
+pub(super) fn refuses_images(request: &ChatRequest, error: &LlmError) -> bool {
+    const WORDS: [&str; 8] = [
+        "unknown variant `image_url`",
+        "'image_url' is not supported",
+        "image input",
+        "support image",
+        "at most 0 image",
+        "not a multimodal model",
+        "content must be a string",
+        "mmproj",
+    ];
+    let LlmError::Rejected { message, .. } = error else {
+        return false;
+    };
+    let message = message.to_lowercase();
+    let shows = |message: &PromptMessage| matches!(&**message, ChatMessage::User { images, .. } if !images.is_empty());
+    request.messages.iter().any(shows) && WORDS.iter().any(|words| message.contains(words))
+}
+
 /// Whether the request asks for a stream.
 pub(super) fn is_streamed(body: &Map<String, Value>) -> bool {
     body.get("stream").and_then(Value::as_bool) == Some(true)
@@ -193,7 +235,7 @@ enum OpenAiMessage<'a> {
         tool_calls: Vec<Value>,
     },
     Tool {
-        tool_call_id: &'a CallId,
+        tool_call_id: String,
         content: &'a str,
     },
 }
@@ -213,9 +255,9 @@ fn message(message: &ChatMessage) -> OpenAiMessage<'_> {
         },
         ChatMessage::User { content, images } => {
             let text = (!content.is_empty()).then(|| json!({ "type": "text", "text": content }));
-            let images = images.iter().map(
-                |image| json!({ "type": "image_url", "image_url": { "url": data_url(image) } }),
-            );
+            let images = images
+                .iter()
+                .map(|image| json!({ "type": IMAGE, IMAGE: { "url": data_url(image) } }));
             let parts: Vec<Value> = text.into_iter().chain(images).collect();
             OpenAiMessage::User {
                 content: UserContent::Parts(parts),
@@ -231,7 +273,7 @@ fn message(message: &ChatMessage) -> OpenAiMessage<'_> {
         ChatMessage::Tool {
             call_id, content, ..
         } => OpenAiMessage::Tool {
-            tool_call_id: call_id,
+            tool_call_id: wire_id(call_id),
             content,
         },
     }
@@ -239,13 +281,21 @@ fn message(message: &ChatMessage) -> OpenAiMessage<'_> {
 
 fn call(call: &ToolCall) -> Value {
     json!({
-        "id": call.id,
+        "id": wire_id(&call.id),
         "type": "function",
         "function": {
             "name": call.name,
             "arguments": arguments_object(&call.arguments).to_string(),
         },
     })
+}
+
+/// A call's id as every server takes it: templates of Mistral's models refuse any that is not of
+/// nine letters and digits.
+fn wire_id(id: &CallId) -> String {
+    let mut short = hex::encode(&Sha256::digest(id.to_string())[..5]);
+    short.truncate(9);
+    short
 }
 
 fn data_url(base64: &str) -> String {

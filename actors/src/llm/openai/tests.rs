@@ -6,11 +6,13 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::*;
 use crate::domain::context::overflow::Overflow;
-use crate::llm::fake_model::{Config, FakeModel, Step};
+use crate::llm::fake_model::{Config, FakeModel, Recorded, Step};
 use crate::llm::fixture_tests::fixtures;
 use crate::llm::ollama::request::{Think, body as ollama_body};
 use crate::llm::ollama::tests::{answer, full_request, request, said};
 use crate::protocol::chat::{AnswerSchema, ChatDelta, ChatMessage, FinishReason, ReplyForm};
+use crate::protocol::ids::CallId;
+use crate::protocol::message::ToolCall;
 
 const DONE: ChatDelta = ChatDelta::Done {
     finish: FinishReason::Stop,
@@ -216,7 +218,7 @@ async fn an_end_is_known_in_its_forms() {
         (format!("{HI}data: [DONE]\n\n"), Ok(DONE)),
         (HI.to_owned(), Err(LlmError::EndedEarly)),
         (format!("{HI}{STOP}data: {{\"choi"), Ok(DONE)),
-        (format!("{HI}: ping\n\ndata: null\n\n{STOP}"), Ok(DONE)),
+        (format!("{HI}: ping\n\ndata: null\n\ndata:\n\n{STOP}"), Ok(DONE)),
         (
             format!("{HI}data: {{\"error\":\"boom\"}}\n\n"),
             Err(LlmError::MidStream {
@@ -305,21 +307,136 @@ async fn reasoning_in_tags_is_reasoning() {
 
 #[tokio::test]
 async fn a_field_that_a_server_refuses_is_left_out() {
+    for (status, refusal) in [
+        (
+            400,
+            r#"{"error":{"message":"Unrecognized request argument supplied: stream_options"}}"#,
+        ),
+        (
+            422,
+            r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options","include_usage"],"msg":"Extra inputs are not permitted","input":true}]},"code":null}"#,
+        ),
+    ] {
+        let fake = FakeModel::start();
+        fake.script([Step::status(status, refusal)]);
+        let backend = backend(&fake.url());
+        for _ in 0..2 {
+            let outcome = answer(&backend, request("Hi")).await;
+            assert_eq!(said(&outcome), "You said: Hi");
+        }
+        let has_options = |chat: &Recorded| chat.body.get("stream_options").is_some();
+        let sent: Vec<bool> = fake.chats().iter().map(has_options).collect();
+        assert_eq!(sent, [true, false, false], "it is sent once: {refusal}");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_goes_by_the_name_that_a_server_asks_for() {
     let fake = FakeModel::start();
-    let refusal =
-        r#"{"error":{"message":"Unrecognized request argument supplied: stream_options"}}"#;
+    let refusal = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}}"#;
     fake.script([Step::status(400, refusal)]);
     let backend = backend(&fake.url());
+    let asked = || ChatRequest {
+        max_output_tokens: Some(50),
+        ..request("Hi")
+    };
     for _ in 0..2 {
-        let outcome = answer(&backend, request("Hi")).await;
+        let outcome = answer(&backend, asked()).await;
         assert_eq!(said(&outcome), "You said: Hi");
     }
-    let sent: Vec<bool> = fake
-        .chats()
-        .iter()
-        .map(|chat| chat.body.get("stream_options").is_some())
-        .collect();
-    assert_eq!(sent, [true, false, false], "it is sent once");
+    let limits = |chat: &Recorded| {
+        let body = &chat.body;
+        json!([body.get("max_tokens"), body.get("max_completion_tokens")])
+    };
+    let sent: Vec<Value> = fake.chats().iter().map(limits).collect();
+    let (old, new) = (json!([50, null]), json!([null, 50]));
+    assert_eq!(sent, [old, new.clone(), new]);
+}
+
+#[tokio::test]
+async fn a_model_that_takes_no_images_is_told_of_them() {
+    for (status, refusal) in [
+        (
+            400,
+            r#"{"error":{"message":"Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text` at line 1 column 99"}}"#,
+        ),
+        (
+            404,
+            r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#,
+        ),
+        (
+            500,
+            r#"{"error":{"code":500,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"}}"#,
+        ),
+    ] {
+        let fake = FakeModel::start();
+        fake.script([Step::status(status, refusal)]);
+        let backend = backend(&fake.url());
+        for _ in 0..2 {
+            let outcome = answer(&backend, full_request()).await;
+            assert_eq!(
+                outcome.last().unwrap().as_ref().map(drop),
+                Ok(()),
+                "{refusal}"
+            );
+        }
+        let shows = |chat: &Recorded| chat.body.to_string().contains("image_url");
+        let sent: Vec<bool> = fake.chats().iter().map(shows).collect();
+        assert_eq!(sent, [true, false, false], "{refusal}");
+        let told = fake.chats()[1].body.to_string();
+        assert!(told.contains("this model takes no images"), "{told}");
+    }
+    // One image is wrong, and not the model.
+    let fake = FakeModel::start();
+    let refusal = r#"{"error":{"message":"Invalid base64 image_url."}}"#;
+    fake.script([Step::status(400, refusal)]);
+    let outcome = answer(&backend(&fake.url()), full_request()).await;
+    assert!(
+        matches!(outcome.as_slice(), [Err(LlmError::Rejected { .. })]),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn calls_have_ids_that_every_server_takes() {
+    let call = |id: &str| ToolCall {
+        id: CallId(id.to_owned()),
+        name: "files".to_owned(),
+        arguments: json!({}),
+    };
+    let calls = [
+        call(&CallId::new().to_string()),
+        call("call_of-another.program"),
+    ];
+    let result = |call: &ToolCall| ChatMessage::Tool {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        content: "done".to_owned(),
+    };
+    let mut asked = request("Hi");
+    let called = ChatMessage::Assistant {
+        content: String::new(),
+        tool_calls: calls.to_vec(),
+    };
+    asked.messages.push(called.into());
+    asked
+        .messages
+        .extend(calls.iter().map(|it| result(it).into()));
+    let base = Url::parse("http://localhost/v1").unwrap();
+    let body = json!(request::body(&asked, Flavour::Plain, &base));
+    let [.., called, first, second] = body["messages"].as_array().unwrap().as_slice() else {
+        panic!("{body}");
+    };
+    let made: Vec<&str> = [0, 1]
+        .map(|at| called["tool_calls"][at]["id"].as_str().unwrap())
+        .into();
+    // Mistral's: "must be a-z, A-Z, 0-9, with a length of 9".
+    let is_taken = |id: &&str| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    assert!(made.iter().all(is_taken) && made[0] != made[1], "{made:?}");
+    assert_eq!(
+        [&first["tool_call_id"], &second["tool_call_id"]],
+        [made[0], made[1]]
+    );
 }
 
 #[tokio::test]
