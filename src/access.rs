@@ -50,6 +50,7 @@ pub(crate) use self::passwords::{
     MAX_CHARS as MAX_PASSWORD_CHARS, MIN_CHARS as MIN_PASSWORD_CHARS,
 };
 pub(crate) use self::people::{Account, AccountChange, MAX_INVITATION_DAYS, role_name};
+pub(crate) use self::powers::check_powers;
 use self::proof::Shown;
 use self::random::{Digest, digest};
 use self::sign_in::cookie_of;

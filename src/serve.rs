@@ -73,7 +73,14 @@ pub(crate) fn run(loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<Exi
     }
     Sandbox::look_ahead(&settings.terminal.sandbox);
     let listener = match upgrade::inherited() {
-        Some(listener) => listener,
+        Some(listener) => {
+            let address = listener.local_addr()?;
+            let may_serve = settings.people.check_socket(address);
+            may_serve.map_err(|expected| {
+                anyhow!("the socket that was handed over listens on {address}: expected {expected}")
+            })?;
+            listener
+        }
         None => listen(settings.bind)?,
     };
     let heirloom = upgrade::Heirloom::of(&listener)?;

@@ -39,12 +39,7 @@ impl Access {
         visitor: Visitor,
     ) -> Result<(), NaviError> {
         self.need_accounts()?;
-        if powers.len() > MAX_POWERS {
-            return Err(NaviError::new(
-                ErrorCode::InvalidField,
-                format!("at most {MAX_POWERS} can be granted one by one; grant whole kinds"),
-            ));
-        }
+        check_powers(&powers)?;
         let whose = match holder {
             Holder::Users => "users".to_owned(),
             Holder::Person(user) => self.account(user).await?.user.name,
@@ -78,4 +73,18 @@ impl Access {
         self.note(Recorded::LimitsChanged, Some(by.user), about, visitor)
             .await;
     }
+}
+
+/// Whether somebody can be granted these.
+///
+/// # Errors
+/// `invalid_field`: they are too many.
+pub(crate) fn check_powers(powers: &BTreeSet<Power>) -> Result<(), NaviError> {
+    if powers.len() > MAX_POWERS {
+        return Err(NaviError::new(
+            ErrorCode::InvalidField,
+            format!("at most {MAX_POWERS} can be granted one by one; grant whole kinds"),
+        ));
+    }
+    Ok(())
 }

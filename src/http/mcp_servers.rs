@@ -21,7 +21,7 @@ use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use crate::access::{Principal, Visitor};
+use crate::access::{Key, Principal, Visitor};
 use crate::mcp_servers::McpServersFile;
 use crate::mcp_servers::draft::McpDraft;
 
@@ -129,6 +129,11 @@ pub(crate) async fn restore(
     visitor: Visitor,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
+    // It may be a program. In a browser this is the page's undo, which asks for no password: the
+    // server was there before.
+    if !matches!(who.key, Key::Login(_)) {
+        app.access.need_leave_to_run(&who, None, &visitor).await?;
+    }
     let name = path.into_inner();
     let change = Change {
         what: Recorded::McpServerWritten,

@@ -25,7 +25,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::messages::page_size;
 use super::openapi::Failures;
-use crate::access::{Offer, Principal, Visitor};
+use crate::access::{Offer, Principal, Visitor, check_powers};
 
 /// How long a link for another password is good.
 const RESET_DAYS: u32 = 1;
@@ -195,6 +195,15 @@ pub(crate) async fn change(
     let person = person_id(&path)?;
     let limits = wanted.limits.unwrap_or_default();
     check_limits(limits)?;
+    if let Some(powers) = &wanted.powers {
+        check_powers(powers)?;
+    }
+    // Of what is left this alone may be refused: nothing is changed then.
+    if let Some(role) = wanted.role {
+        app.access
+            .set_role(&who, person, role, visitor.clone())
+            .await?;
+    }
     if let Some(powers) = wanted.powers {
         let holder = Holder::Person(person);
         app.access
@@ -204,12 +213,7 @@ pub(crate) async fn change(
     if limits != LimitsChange::default() {
         let name = app.access.account(person).await?.user.name;
         app.engine.change_limits(person, limits).await?;
-        app.access
-            .note_limits(&who, &name, limits, visitor.clone())
-            .await;
-    }
-    if let Some(role) = wanted.role {
-        app.access.set_role(&who, person, role, visitor).await?;
+        app.access.note_limits(&who, &name, limits, visitor).await;
     }
     Ok(HttpResponse::NoContent().finish())
 }

@@ -24,6 +24,16 @@ pub(crate) struct PeopleSettings {
     pub(crate) limits: PersonLimits,
 }
 
+impl PeopleSettings {
+    /// Looks at where a socket listens that Navi did not open herself.
+    ///
+    /// # Errors
+    /// It could be reached by people who do not sign in: where it has to listen instead.
+    pub(crate) fn check_socket(&self, address: SocketAddr) -> Result<(), String> {
+        check_reach(self.accounts, address)
+    }
+}
+
 /// Where Navi is for those who come from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicUrl {
@@ -98,16 +108,21 @@ fn limits(r: &mut Reader<'_>) -> Option<PersonLimits> {
 pub(super) fn bind(accounts: bool) -> impl FnOnce(&str) -> Result<SocketAddr, String> {
     move |text| {
         let address = addresses::bind(text)?;
-        if accounts || address.ip().is_loopback() {
-            return Ok(address);
-        }
-        Err(
-            "a loopback address (127.0.0.1, ::1 or localhost), as there are no accounts, so that \
-             anyone who could reach another address could use Navi. Set NAVI_ACCOUNTS=on, so that \
-             people sign in, or forward the port with ssh"
-                .to_owned(),
-        )
+        check_reach(accounts, address)?;
+        Ok(address)
     }
+}
+
+fn check_reach(accounts: bool, address: SocketAddr) -> Result<(), String> {
+    if accounts || address.ip().to_canonical().is_loopback() {
+        return Ok(());
+    }
+    Err(
+        "a loopback address (127.0.0.1, ::1 or localhost), as there are no accounts, so that \
+         anyone who could reach another address could use Navi. Set NAVI_ACCOUNTS=on, so that \
+         people sign in, or forward the port with ssh"
+            .to_owned(),
+    )
 }
 
 fn public_url(text: &str) -> Result<PublicUrl, String> {

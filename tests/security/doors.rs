@@ -1,10 +1,13 @@
 //! Attacks on the doors: the process, its logins, its bodies and what it says.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use command_fds::CommandFdExt as _;
 use reqwest::header::{AUTHORIZATION, COOKIE, ORIGIN};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -150,6 +153,39 @@ fn at_a_terminal_the_link_is_printed() {
     let mut lines = BufReader::new(terminal.0.stdout.take().unwrap()).lines();
     let link = |line: std::io::Result<String>| line.is_ok_and(|line| line.contains("/login/"));
     assert!(lines.any(link), "no link");
+}
+
+/// As a socket unit hands it over, or the program before an upgrade.
+#[test]
+fn an_open_socket_that_is_handed_over_without_accounts() {
+    let house = House::new(&[]);
+    let start = |listener: TcpListener| {
+        let mut service = house.command(&[]);
+        service
+            .env("LISTEN_FDS", "1")
+            .env("LISTEN_FDS_FIRST_FD", listener.as_raw_fd().to_string())
+            .preserved_fds(vec![listener.into()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Ended(service.spawn().unwrap())
+    };
+    let greeting = |service: &mut Ended| {
+        let lines = BufReader::new(service.0.stdout.take().unwrap()).lines();
+        let mut lines = lines.map_while(Result::ok);
+        lines.find(|line| line.starts_with("Navi "))
+    };
+    let mut refused = start(TcpListener::bind("0.0.0.0:0").unwrap());
+    assert_eq!(greeting(&mut refused), None);
+    let mut said = String::new();
+    let mut stderr = refused.0.stderr.take().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    assert!(!refused.0.wait().unwrap().success());
+    assert!(said.contains("NAVI_ACCOUNTS=on"), "{said}");
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let greeted = greeting(&mut start(listener)).unwrap();
+    assert!(greeted.contains(&address), "{greeted}");
 }
 
 /// A client that sends a byte now and then, and would hold its place for ever.

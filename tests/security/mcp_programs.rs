@@ -117,6 +117,38 @@ async fn a_program_tried_by_a_token_that_has_not_all_scopes() {
 }
 
 #[tokio::test]
+async fn a_program_put_back_by_a_token_that_has_not_all_scopes() {
+    let server = with_accounts();
+    let olha = Person::join(&server, "Olha", "admin").await;
+    let program = json!({"command": "nothing", "disabled": true});
+    let (status, said) = olha
+        .call(&server, Method::PUT, "/mcp/a", Some(program))
+        .await;
+    assert_eq!(status, StatusCode::NO_CONTENT, "{said}");
+    let (_, entry) = olha.call(&server, Method::GET, "/mcp/a", None).await;
+    let removal = format!("/mcp/a?version={}", entry["version"].as_str().unwrap());
+    let (status, said) = olha.call(&server, Method::DELETE, &removal, None).await;
+    assert_eq!(status, StatusCode::NO_CONTENT, "{said}");
+    let without = written(&server);
+    let restore = "/mcp/a/restore";
+    let narrow = Person {
+        token: olha.token_for(&server, &["admin"]).await,
+        ..olha.clone()
+    };
+    let (status, said) = narrow.call(&server, Method::POST, restore, None).await;
+    assert_eq!(
+        (status, &said["code"]),
+        (StatusCode::FORBIDDEN, &json!("forbidden"))
+    );
+    assert_eq!(written(&server), without);
+    // What the page undoes, it undoes at once.
+    let undo = with(&server, Method::POST, restore, &olha.login);
+    let (status, said) = answered(undo, None).await;
+    assert_eq!(status, StatusCode::NO_CONTENT, "{said}");
+    assert_ne!(written(&server), without);
+}
+
+#[tokio::test]
 async fn a_server_written_by_who_goes_away_before_the_answer() {
     let server = with_accounts();
     let olha = Person::join(&server, "Olha", "admin").await;

@@ -283,6 +283,27 @@ async fn a_demoted_admin_in_mid_request() {
 }
 
 #[tokio::test]
+async fn a_change_of_a_person_that_is_refused_in_part() {
+    let (_model, server) = with_accounts(&[]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let before = server.get("/api/people").await;
+    let mut everybody = before.as_array().unwrap().iter();
+    let local = &everybody.find(|it| it["you"] == true).unwrap()["id"];
+    let many: Vec<String> = (0..=200).map(|n| format!("skills:{n}")).collect();
+    for (person, powers, refused) in [
+        // There is no other admin.
+        (local, json!(["ssh"]), StatusCode::FORBIDDEN),
+        (&json!(anna.id), json!(many), StatusCode::BAD_REQUEST),
+    ] {
+        let path = format!("/api/people/{}", person.as_str().unwrap());
+        let body = json!({"role": "guest", "powers": powers, "limits": {"runs": 1}});
+        let (status, said) = server.call(Method::PATCH, &path, Some(body)).await;
+        assert_eq!(status, refused, "{said}");
+        assert_eq!(server.get("/api/people").await, before);
+    }
+}
+
+#[tokio::test]
 async fn a_password_that_is_changed_and_codes_that_recover() {
     let (_model, server) = with_accounts(&[]);
     let anna = Person::join(&server, "Anna", "user").await;

@@ -98,6 +98,38 @@ async fn a_browser_left_open_and_codes_that_outlive_a_reset() {
 }
 
 #[tokio::test]
+async fn a_token_and_a_link_that_outlive_a_reset() {
+    let (_model, server) = talking(&[ACCOUNTS]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let path = format!("/api/people/{}/reset", anna.id);
+    let link = async || secret_of(&server.post(&path, json!({})).await);
+    let (older, newer) = (link().await, link().await);
+    let bearer = [(AUTHORIZATION.as_str(), format!("Bearer {}", anna.token))];
+    let mut socket = server.socket_with("/ws/sessions", &bearer).await.unwrap();
+    let chosen = accept(&server, &newer, "Anna", "another password").await;
+    let login = chosen.unwrap();
+    assert_eq!(socket.closed().await, 4001);
+    let (status, _) = anna.call(&server, Method::GET, "/api/account", None).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    let refused = async |secret: &str| {
+        let (status, said) = accept(&server, secret, "Anna", PASSWORD).await.unwrap_err();
+        assert_eq!(
+            (status, &said["code"]),
+            (StatusCode::NOT_FOUND, &json!("invitation_not_found"))
+        );
+    };
+    refused(&older).await;
+
+    // Nor does one outlive another password that she chooses herself.
+    let older = link().await;
+    let body = json!({"password": "a third password", "current_password": "another password"});
+    let change = with(&server, Method::PATCH, "/api/account", &login);
+    let (status, said) = answered(change, Some(body)).await;
+    assert_eq!(status, StatusCode::OK, "{said}");
+    refused(&older).await;
+}
+
+#[tokio::test]
 async fn the_machines_own_user_removed_and_what_they_came_in_with() {
     let (_model, server) = talking(&[ACCOUNTS]);
     let olha = Person::join(&server, "Olha", "admin").await;

@@ -23,6 +23,7 @@ use crate::store::{LogLimits, Store, StoreError};
 use crate::supervision::Guard;
 use crate::tools::filesystem::changes_dir;
 use crate::tools::registry::{Registry, Toolbox};
+use crate::tools::terminal::remove_all;
 
 /// How long after a sweep the next one begins.
 const EVERY: Duration = Duration::from_secs(60);
@@ -262,6 +263,10 @@ impl Sweeper {
                 Err(StoreError::SessionNotFound) => continue,
                 purged => purged?,
             }
+            // Nobody may have told them: another process removed its person, or the one that
+            // deleted it ended right after.
+            self.tell_tools(move |tools| tools.session_closed(session))
+                .await;
             remove_workspace(&self.homes.of(owner), session).await;
             remove_dir(&self.files.shelf.of_session(session)).await;
         }
@@ -418,7 +423,7 @@ async fn remove_workspace(home: &Path, session: SessionId) {
 
 async fn remove_dir(dir: &Path) {
     let dir = dir.to_owned();
-    let removed = tokio::task::spawn_blocking(move || homes::remove_all(&dir)).await;
+    let removed = tokio::task::spawn_blocking(move || remove_all(&dir)).await;
     if let Err(error) = removed.unwrap_or_else(|error| Err(io::Error::other(error))) {
         tracing::error!(%error, "a deleted session's files could not be removed");
     }

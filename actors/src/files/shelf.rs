@@ -63,16 +63,17 @@ impl Shelf {
     pub(super) async fn draft(&self) -> io::Result<(Draft, File)> {
         let dir = self.incoming_dir();
         make_private(&dir).await?;
-        let path = dir.join(Uuid::new_v4().simple().to_string());
-        let draft = Draft(path.clone());
-        let file = on_files(move || {
+        let draft = Draft(dir.join(Uuid::new_v4().simple().to_string()));
+        // Goes there, so that it is removed behind the making of it where nobody waits any more.
+        let made = on_files(move || {
             let mut options = File::options();
             options.write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            options.open(path)
+            let file = options.open(draft.path())?;
+            Ok((draft, file))
         });
-        Ok((draft, file.await?))
+        made.await
     }
 
     /// The same, with all that it holds, which survives a power cut.

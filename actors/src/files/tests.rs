@@ -12,13 +12,16 @@ use crate::domain::session::write::{EventRow, Write};
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::command::FileRef;
 use crate::protocol::file::AttachedFile;
-use crate::protocol::ids::{MessageId, OwnerId, RunId};
+use crate::protocol::ids::{MessageId, OwnerId, RunId, UserId};
 use crate::protocol::message::Message;
+use crate::protocol::people::UserRole;
 use crate::store::{
     Commit, Location, LogCursor, LogLimits, LogRange, NewSession, PageLimits, StoreConfig,
 };
-use crate::tools::ToolImage;
 use crate::tools::registry::{Registry, Toolbox};
+use crate::tools::sandbox::SandboxConfig;
+use crate::tools::terminal::{Terminal, TerminalConfig};
+use crate::tools::{Tool, ToolImage};
 
 struct Fixture {
     dir: TempDir,
@@ -42,11 +45,16 @@ impl Fixture {
     }
 
     async fn another_session(&self) -> SessionId {
+        let user = self.files.store.local_user().await.unwrap();
+        self.session_of(user.id).await
+    }
+
+    async fn session_of(&self, user_id: UserId) -> SessionId {
         let id = SessionId::new();
         let store = &self.files.store;
         let new = NewSession {
             id,
-            user_id: store.local_user().await.unwrap().id,
+            user_id,
             title: String::new(),
             model: None,
             profile_id: "secretary".to_owned(),
@@ -70,8 +78,12 @@ impl Fixture {
     }
 
     fn sweeper(&self, started: SystemTime) -> Sweeper {
-        let toolbox = Toolbox::new(Registry::new([]));
-        Sweeper::new(self.files.clone(), started, LogLimits::default(), toolbox)
+        self.sweeper_with(Registry::new([]), started)
+    }
+
+    fn sweeper_with(&self, tools: Registry, started: SystemTime) -> Sweeper {
+        let (files, toolbox) = (self.files.clone(), Toolbox::new(tools));
+        Sweeper::new(files, started, LogLimits::default(), toolbox)
     }
 
     fn workspace(&self) -> std::path::PathBuf {
@@ -342,6 +354,33 @@ async fn what_a_deleted_session_left_is_removed_though_it_was_closed() {
     let mode = std::fs::metadata(&linked).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o500);
     std::fs::set_permissions(&linked, shut(0o700)).unwrap();
+}
+
+#[tokio::test]
+async fn what_tools_keep_for_a_session_goes_with_it_whoever_deleted_it() {
+    let place = Fixture::new(FileLimits::default()).await;
+    let scratch = place.dir.path().join("sandbox");
+    let terminal = Terminal::new(TerminalConfig {
+        sandbox: SandboxConfig {
+            scratch: scratch.clone(),
+            ..SandboxConfig::default()
+        },
+        ..TerminalConfig::default()
+    });
+    let terminal: Arc<dyn Tool> = Arc::new(terminal);
+    let store = &place.files.store;
+    let ann = store.create_user("Ann", UserRole::User).await.unwrap().id;
+    let gone = place.session_of(ann).await;
+    let [left, kept] = [gone, place.session].map(|it| scratch.join(it.to_string()));
+    for dir in [&left, &kept] {
+        std::fs::create_dir_all(dir).unwrap();
+    }
+    // As another process does it, which has no tools of this one.
+    store.remove_person(ann, now()).await.unwrap();
+    let sweeper = place.sweeper_with(Registry::new([terminal]), SystemTime::UNIX_EPOCH);
+    sweeper.sweep().await;
+    assert_eq!(store.sessions_known(&[gone]).await.unwrap(), []);
+    assert!(!left.exists() && kept.exists());
 }
 
 #[tokio::test]

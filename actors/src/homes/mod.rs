@@ -14,7 +14,7 @@ mod homes_tests;
 
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 pub use self::means::PersonMeans;
@@ -22,6 +22,7 @@ use crate::engine::TRASH;
 use crate::protocol::ids::{SessionId, UserId};
 use crate::store::LOCAL_USER;
 use crate::tools::filesystem::changes_dir;
+use crate::tools::terminal::remove_all;
 
 /// The mode of a home: whoever has no business there may pass, where the directories above let
 /// them, and see nothing.
@@ -118,38 +119,4 @@ pub(crate) async fn ensure_workspace(workspace: &Path) -> io::Result<()> {
 /// Makes a home, or a directory of it.
 fn make(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(MODE).create(dir)
-}
-
-/// Removes a directory with all in it, also what a command closed; none is removed already.
-pub(crate) fn remove_all(dir: &Path) -> io::Result<()> {
-    let removed = match std::fs::remove_dir_all(dir) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(dir);
-            std::fs::remove_dir_all(dir)
-        }
-        done => done,
-    };
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
-}
-
-/// Makes directories that a command closed our own again. Links are not followed.
-fn open_up(dir: &Path) {
-    let mut closed = vec![dir.to_owned()];
-    while let Some(dir) = closed.pop() {
-        let Ok(metadata) = std::fs::symlink_metadata(&dir) else {
-            continue;
-        };
-        if !metadata.is_dir() {
-            continue;
-        }
-        let mut permissions = metadata.permissions();
-        permissions.set_mode(permissions.mode() | 0o700);
-        // Where that fails, removing says so.
-        let _ = std::fs::set_permissions(&dir, permissions);
-        let inside = std::fs::read_dir(&dir).into_iter().flatten().flatten();
-        closed.extend(inside.map(|entry| entry.path()));
-    }
 }

@@ -6,8 +6,10 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::entities::{invitation, passkey, recovery_code, user, web_login};
-use super::people::{Credentials, name_is_taken, new_user, user_to_row, write_credentials};
+use super::entities::{api_token, invitation, passkey, recovery_code, user, web_login};
+use super::people::{
+    Credentials, is_held, name_is_taken, new_user, user_to_row, write_credentials,
+};
 use super::rows::invitation_from_row;
 use super::types::{Invitation, SecretHash, User};
 use super::values::{db_time, name_of};
@@ -120,9 +122,13 @@ impl Store {
             Some(id) => {
                 let user = write_credentials(&transaction, id, new).await?;
                 // Whoever had the old password, or a passkey that was lost, has nothing of it; nor
-                // of codes that they made while they were in.
+                // of codes and tokens that they made while they were in.
                 web_login::Entity::delete_many()
                     .filter(web_login::Column::UserId.eq(id.0))
+                    .exec(&transaction)
+                    .await?;
+                api_token::Entity::delete_many()
+                    .filter(api_token::Column::UserId.eq(id.0))
                     .exec(&transaction)
                     .await?;
                 passkey::Entity::delete_many()
@@ -174,6 +180,13 @@ pub(super) async fn use_up(
     let Some(row) = found.one(db).await? else {
         return Ok(None);
     };
+    // First their person: two of their links, used at once, would wait for each other, as each ends
+    // the other one.
+    if let Some(user) = row.user_id
+        && !is_held(db, UserId(user)).await?
+    {
+        return Ok(None);
+    }
     let used = invitation::Entity::delete_by_id(hash.0.to_vec())
         .exec(db)
         .await?;

@@ -10,7 +10,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::entities::{api_token, user, web_login};
+use super::entities::{api_token, invitation, user, web_login};
 use super::invitations::take_back;
 use super::rows::user_from_row;
 use super::types::{Person, User};
@@ -256,7 +256,8 @@ pub(super) async fn is_held(db: &impl ConnectionTrait, user: UserId) -> Result<b
     Ok(row.is_some())
 }
 
-/// Gives a person who is there a name and a password to sign in by.
+/// Gives a person who is there a name and a password to sign in by. Links for another password that
+/// were made before open nothing any more.
 pub(super) async fn write_credentials(
     db: &impl ConnectionTrait,
     id: UserId,
@@ -269,7 +270,12 @@ pub(super) async fn write_credentials(
         password: Set(Some(new.password)),
         ..Default::default()
     };
-    user_from_row(user::Entity::update(row).exec(db).await?)
+    let user = user_from_row(user::Entity::update(row).exec(db).await?)?;
+    invitation::Entity::delete_many()
+        .filter(invitation::Column::UserId.eq(id.0))
+        .exec(db)
+        .await?;
+    Ok(user)
 }
 
 pub(super) async fn name_is_taken(

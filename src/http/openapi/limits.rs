@@ -232,8 +232,7 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("ResponseTool", response_tool(&tool)),
         ("OllamaChatRequest/format", demanded::ollama_format()),
         ("OllamaGenerateRequest/format", demanded::ollama_format()),
-        ("OllamaChatRequest/tools", tools.clone()),
-        ("OllamaGenerateRequest/tools", tools),
+        ("OllamaChatRequest/tools", tools),
         ("OllamaGenerateRequest/images", images.clone()),
         (
             "OllamaMessage",

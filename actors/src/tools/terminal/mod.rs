@@ -3,6 +3,7 @@
 mod allowed;
 mod output;
 mod proposal;
+mod removal;
 mod run;
 mod shell;
 
@@ -18,12 +19,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::allowed::Allowed;
+pub(crate) use self::removal::remove_all;
 use self::shell::{Background, Shells};
 use super::actions::{ActionFields, actions, effect_of, read_action};
 use super::output::bounded_for;
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
 use super::schema::spec_of;
-use super::workspace::if_there;
 use super::{Proposal, Provenance, Tool, ToolContext, ToolResult};
 use crate::protocol::ids::SessionId;
 use crate::protocol::phrase::{Phrase, PhraseCode};
@@ -196,7 +197,7 @@ impl Tool for Terminal {
         self.shells.forget(session);
         // Nothing of it runs by now, or will in a moment: what is left is deleted with the rest.
         let scratch = self.sandbox.scratch_of(&session.to_string());
-        if let Err(error) = if_there(std::fs::remove_dir_all(&scratch)) {
+        if let Err(error) = remove_all(&scratch) {
             tracing::warn!(%error, path = %scratch.display(), "temporary files of a session were left");
         }
     }

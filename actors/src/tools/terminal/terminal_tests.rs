@@ -1,3 +1,5 @@
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -82,6 +84,27 @@ fn a_directory_stays_for_the_session_and_each_subagent_has_its_own() {
     assert_eq!(shells.directory(&other), None);
     shells.set_directory(&one, workspace, workspace);
     assert_eq!(shells.directory(&one), None);
+}
+
+#[test]
+fn temporary_files_go_with_their_session_though_a_command_closed_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let terminal = Terminal::new(TerminalConfig {
+        sandbox: SandboxConfig {
+            scratch: dir.path().to_owned(),
+            ..SandboxConfig::default()
+        },
+        ..TerminalConfig::default()
+    });
+    let (gone, other) = (SessionId::new(), SessionId::new());
+    let [left, kept] = [gone, other].map(|it| dir.path().join(it.to_string()));
+    let closed = left.join("closed");
+    std::fs::create_dir_all(closed.join("inner")).unwrap();
+    std::fs::create_dir(&kept).unwrap();
+    // Which keeps nobody out who is root.
+    std::fs::set_permissions(&closed, Permissions::from_mode(0o500)).unwrap();
+    terminal.session_closed(gone);
+    assert!(!left.exists() && kept.exists());
 }
 
 #[tokio::test]
