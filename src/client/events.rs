@@ -1,5 +1,6 @@
 //! A session's events, over whatever happens to the connection, and what is said there.
 
+use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
 use navi_actors::protocol::command::ClientFrame;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
@@ -63,7 +64,7 @@ impl Events {
     /// the connection is lost before the service told what became of them: twice is once.
     ///
     /// # Errors
-    /// Too many wait already.
+    /// Too many wait already, or it is larger than what the service takes.
     pub(crate) fn say(&mut self, frame: ClientFrame) -> Result<(), ClientError> {
         if self.said.len() >= OUTBOX {
             let full = "too much waits for navi already; wait until she answers";
@@ -71,12 +72,27 @@ impl Events {
         }
         let json = serde_json::to_string(&frame);
         let json = json.map_err(|error| ClientError::Unreadable(error.to_string()))?;
+        if json.len() > MAX_MESSAGE_JSON_BYTES {
+            // The service would close the connection, and it would be said over the next one.
+            let large = format!(
+                "the message has {} bytes and the limit is {MAX_MESSAGE_JSON_BYTES}; send less of it",
+                json.len()
+            );
+            return Err(NaviError::new(ErrorCode::FrameTooLarge, large).into());
+        }
         self.said.push(Said {
             frame,
             json,
             fed: false,
         });
         Ok(())
+    }
+
+    /// Says messages no more that are not known to have arrived: whoever waits for what comes of
+    /// them was told that they failed.
+    pub(crate) fn give_up_messages(&mut self) {
+        self.said
+            .retain(|said| !matches!(said.frame, ClientFrame::Message(_)));
     }
 
     /// Whether the service could not be reached when it was tried last.
@@ -173,5 +189,71 @@ impl Said {
             }
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use navi_actors::https;
+    use navi_actors::protocol::command::{Decision, UserInput};
+    use navi_actors::protocol::ids::ApprovalId;
+
+    use super::*;
+    use crate::client::{WayIn, trust};
+
+    /// Those of a service that does not run.
+    fn away() -> Events {
+        let data_dir = PathBuf::from("/nowhere");
+        let client = Client {
+            http: https::client().build().unwrap(),
+            tls: Arc::new(trust::config(data_dir.clone()).unwrap()),
+            data_dir,
+            way_in: WayIn::Login {
+                cookie: String::new(),
+                key: String::new(),
+            },
+        };
+        Events::new(client, SessionId::new(), None)
+    }
+
+    fn message(content: String) -> ClientFrame {
+        ClientFrame::Message(UserInput {
+            content,
+            client_id: Some("one".to_owned()),
+            ..UserInput::default()
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_wait_for_the_service_until_they_are_given_up() {
+        let mut events = away();
+        let approve = ClientFrame::Approve {
+            approval_id: ApprovalId::new(),
+            decision: Decision::Once,
+            note: None,
+        };
+        events.say(message("Hello.".to_owned())).unwrap();
+        events.say(approve).unwrap();
+        assert!(events.next().await.is_err());
+        assert_eq!(events.said.len(), 2);
+        events.give_up_messages();
+        let [kept] = events.said.as_slice() else {
+            panic!("{} are kept", events.said.len());
+        };
+        assert!(matches!(kept.frame, ClientFrame::Approve { .. }));
+    }
+
+    #[test]
+    fn what_the_service_would_not_take_is_refused() {
+        let mut events = away();
+        let refused = events.say(message("x".repeat(MAX_MESSAGE_JSON_BYTES)));
+        let Err(ClientError::Refused(error)) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(error.code, ErrorCode::FrameTooLarge);
+        assert!(events.said.is_empty());
     }
 }

@@ -76,8 +76,8 @@ pub(crate) struct Answer {
     ear: Ear,
     view: View,
     told: VecDeque<Told>,
-    /// Taken back with this.
-    _offer: Option<Offer>,
+    /// Taken back with this, unless the run is yet to begin.
+    offer: Option<Offer>,
     listening: Option<Listening>,
     /// Calls that were handed over.
     handed: Vec<CallId>,
@@ -88,6 +88,11 @@ impl Answer {
     pub(crate) fn patient(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
+    }
+
+    /// Counts as handed over: who asks the same again wants another answer.
+    pub(crate) fn deliver(&self) {
+        self.seen.iter().for_each(Seen::deliver);
     }
 
     /// Who asked.

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 /// How many of each kind are known of one person: the newest.
 const KNOWN: usize = 1_024;
-/// How many messages of one person that were not sent yet are lent tools.
+/// How many messages of one person whose runs have not begun are lent something.
 const OFFERS: usize = 64;
 
 /// What this process was asked. Cheap to clone; all clones are one.
@@ -140,7 +140,6 @@ impl Requests {
     ) {
         let mut state = self.0.lock();
         let offers = &mut state.of.entry(by).or_default().offers;
-        // An offer takes back what its message was lent last: the old one goes first.
         offers.retain(|it| (it.session, &it.client_id) != (session, &client_id));
         if offers.len() >= OFFERS {
             offers.pop_front();

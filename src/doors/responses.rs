@@ -133,6 +133,8 @@ async fn answer(
         return Ok(stream_of(Source::Live(answer), items));
     }
     let mut response = if background {
+        // What becomes of it is asked by its id.
+        answer.deliver();
         HttpResponse::Ok().json(items.response(&Status::InProgress, None))
     } else {
         whole(&mut answer, items).await

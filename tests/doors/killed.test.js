@@ -177,5 +177,22 @@ for (const [name, connect, over] of [
       await next.close();
       if (lost) await client.close();
     }));
+
+    if (over === 'HTTP') return;
+    it('is told at once where the service ends in order', () => once(`ended-${connect.name}`, async () => {
+      const client = await connect(stdio(world.navi));
+      const { data: { session_id, run_id, cursor } } = await client.call('message_send', { text: 'Do it once.' });
+      for (let text = ''; text === '';) ({ data: { text } } = await client.call('run_wait', { session_id, run_id, cursor, timeout_seconds: 1 }));
+      let stopped;
+      const { error } = await client.call('run_wait', { session_id, run_id, cursor, timeout_seconds: 60 }, {
+        onprogress: () => { stopped ??= world.navi.stop(); },
+        timeout: 30_000,
+      });
+      // An answer may be quicker than the end.
+      assert.ok(!error || /lost in mid-answer/.test(error), error);
+      await stopped;
+      await world.navi.start();
+      await client.close();
+    }));
   });
 }

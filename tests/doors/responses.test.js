@@ -79,6 +79,17 @@ describe("OpenAI's client for JavaScript", () => {
     await assert.rejects(js().responses.create({ model: 'navi', input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }] }), OpenAI.BadRequestError);
   });
 
+  it('begins anew in the background where the same is asked later', async () => {
+    await model.script([{ text: 'One.' }], [{ text: 'Two.' }]);
+    const ask = async () => {
+      const { id } = await js().responses.create({ model: 'navi', input: 'Ask it twice.', background: true });
+      return (await gathered(await js().responses.retrieve(id, { stream: true }))).at(-1).response;
+    };
+    const [one, two] = [await ask(), await ask()];
+    assert.deepEqual([one, two].map(({ output }) => output[0].content[0].text), ['One.', 'Two.']);
+    assert.notEqual(one.id, two.id);
+  });
+
   it('cancels what goes in the background', async () => {
     await model.script([{ text: 'On and on' }, { hold: 'for ever' }]);
     const begun = await js().responses.create({ model: 'navi', input: 'Go on.', background: true });
@@ -168,15 +179,19 @@ describe("OpenAI's client for JavaScript", () => {
 
   it('may ask twice at once in one conversation, and is refused what is wrong', async () => {
     const asked = (input) => ({ model: 'navi', input, conversation: 'twice' });
-    await model.script({ when: 'Foremost', steps: [{ hold: 'twice' }, { text: 'One.' }] }, { when: 'Second', steps: [{ text: 'Two.' }] });
+    await model.script({ when: 'Foremost', steps: [{ hold: 'twice' }, { text: 'One.' }] }, { when: 'Second', steps: [{ text: '{"count": 2}' }] });
     const first = js().responses.create(asked('Foremost'));
     await model.runCallsWhere((runs) => runs.some((run) => JSON.stringify(run.body).includes('Foremost')));
-    const second = await js().responses.create({ ...asked('Second'), background: true });
+    const wants = { instructions: 'Count like a sailor.', text: { format: { type: 'json_object' } } };
+    const second = await js().responses.create({ ...asked('Second'), ...wants, background: true });
     assert.equal((await js().responses.retrieve(second.id)).status, 'queued');
     const told = gathered(await js().responses.retrieve(second.id, { stream: true }));
     await model.release('twice');
     assert.equal((await first).output_text, 'One.');
     assert.equal((await told).at(-1).response.status, 'completed');
+    // What it wanted waited with it.
+    const sent = JSON.stringify((await answers()).at(-1).body);
+    for (const wanted of ['Count like a sailor.', 'one JSON object']) assert.ok(sent.includes(wanted), sent);
     const refused = (wrong) => assert.rejects(js().responses.create({ model: 'navi', input: 'Hi.', ...wrong }), OpenAI.BadRequestError);
     await refused({ input: [{ type: 'message', role: 'nobody', content: 'Hi.' }] });
     await refused({ input: [{ type: 'item_reference', id: 'msg_1' }] });

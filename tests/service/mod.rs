@@ -25,6 +25,7 @@ mod plan_edits;
 mod prefixes;
 mod profiles;
 mod reloads;
+mod responses;
 mod runs;
 mod search;
 mod server_events;

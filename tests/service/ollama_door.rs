@@ -136,6 +136,31 @@ async fn an_answer_streams_by_itself_and_comes_whole_where_that_is_asked() {
 }
 
 #[tokio::test]
+async fn what_is_generated_has_no_calls_of_the_clients() {
+    let (model, server) = talking();
+    let tool = json!({"type": "function", "function": {"name": "weather"}});
+    let mut body = json!({"model": "navi", "prompt": "How is the weather?", "tools": [tool]});
+    for streamed in [true, false] {
+        model.script(vec![Step::tool_call("weather", json!({}))]);
+        model.script(vec![Step::text("I cannot see it.")]);
+        body["stream"] = json!(streamed);
+        let response = post(&server, "/api/generate", &body).await;
+        let answer = if streamed {
+            lines(response).await
+        } else {
+            vec![response.json::<Value>().await.unwrap()]
+        };
+        let said = answer.iter().filter_map(|line| line["response"].as_str());
+        assert_eq!(said.collect::<String>(), "I cannot see it.");
+        assert_eq!(answer.last().unwrap()["done"], true);
+    }
+    for call in model.chats() {
+        let offered = call.body["tools"].to_string();
+        assert!(!offered.contains("\"weather\""), "{offered}");
+    }
+}
+
+#[tokio::test]
 async fn results_without_ids_go_to_the_calls_of_their_conversation() {
     let (model, server) = talking();
     let tool = json!({"type": "function", "function": {"name": "now", "description": "The time.",

@@ -308,6 +308,9 @@ impl Session {
             Ok(envelope) => envelope,
             Err(error) => {
                 self.prompts.fail_all(&refusal(&error));
+                if let Some(open) = &mut self.open {
+                    open.events.give_up_messages();
+                }
                 let is_over = matches!(&error, ClientError::Refused(_));
                 tracing::warn!(%error, session = %self.id, "the session's events are away");
                 return if is_over { Next::End } else { Next::GoOn };

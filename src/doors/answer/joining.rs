@@ -233,7 +233,7 @@ impl Answer {
             ear,
             view,
             told: VecDeque::new(),
-            _offer: offer,
+            offer,
             listening: Some(listening),
             handed: Vec::new(),
         }

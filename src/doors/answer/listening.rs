@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use navi_actors::feed::{self, Events};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::inspect::RunDetails;
-use navi_actors::tools::lent::TIME_LIMIT;
+use navi_actors::tools::lent::{Offer, TIME_LIMIT};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::{Answer, Ending, Step, TOGETHER, Told, Whole};
@@ -97,7 +97,7 @@ impl Answer {
                 self.ear.told_at = Instant::now();
                 if let Told::Over(ending) = &told {
                     self.ending = Some(ending.clone());
-                    self.seen.iter().for_each(Seen::deliver);
+                    self.deliver();
                 }
                 return told;
             }
@@ -179,6 +179,18 @@ impl Answer {
         self.told.push_back(Told::Over(Ending::Turn));
     }
 
+    /// What is lent to a run that is yet to begin waits with its message.
+    fn leave_offer(&mut self) {
+        let open = self.offer.take().filter(Offer::is_open);
+        if let (Some(offer), Some(seen)) = (open, &self.seen)
+            && !self.view.goes()
+        {
+            let (user, client_id) = (self.who.user, seen.client_id.clone());
+            let requests = &self.app.requests;
+            requests.offer(user, self.session, client_id, |_| offer);
+        }
+    }
+
     /// What the run's model calls came to so far: tokens read, and written.
     pub(crate) async fn usage(&self) -> (u64, u64) {
         let run = self.app.engine.run(self.who.user, self.run_id).await;
@@ -200,6 +212,7 @@ impl Drop for Answer {
     fn drop(&mut self) {
         self.listening = None;
         let has_calls = match &self.ending {
+            None if !self.ephemeral => return self.leave_offer(),
             None => false,
             Some(Ending::Turn) => true,
             Some(_) => return,

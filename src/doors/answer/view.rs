@@ -60,6 +60,11 @@ impl View {
         self.may_be_held && !self.goes
     }
 
+    /// Whether something of the run was told.
+    pub(super) fn goes(&self) -> bool {
+        self.goes
+    }
+
     pub(super) fn turns(&self) -> &Turns {
         &self.turns
     }

@@ -71,7 +71,7 @@ pub(super) fn conversation(
         )));
     }
     let mut instructions = Vec::new();
-    let mut messages = Vec::new();
+    let mut messages: Vec<ImportedMessage> = Vec::new();
     let mut files = Vec::new();
     for said in said {
         if said.role == Role::System {
@@ -80,6 +80,17 @@ pub(super) fn conversation(
         }
         // Those of the last message are there to be read; the model read the others before.
         files = said.files;
+        // Responses have each call as an item of its own: the results of those that were made
+        // together stand behind the last of them.
+        if said.role == Role::Assistant
+            && said.text.is_empty()
+            && said.images.is_empty()
+            && let Some(before) = messages.last_mut()
+            && before.role == Role::Assistant
+        {
+            before.tool_calls.extend(said.calls);
+            continue;
+        }
         messages.push(ImportedMessage {
             tool_calls: said.calls,
             tool_call_id: said.answers.filter(|_| said.role == Role::Tool),

@@ -88,7 +88,9 @@ impl Lines {
     pub(super) fn call(&self, call: &LentCall, before: usize) -> String {
         let calls = std::slice::from_ref(call);
         let mut document = self.document("", "", calls, false).value();
-        document["message"]["tool_calls"][0]["function"]["index"] = json!(before);
+        if let Some(index) = document.pointer_mut("/message/tool_calls/0/function/index") {
+            *index = json!(before);
+        }
         line(&document)
     }
 
@@ -198,6 +200,12 @@ mod tests {
         assert_eq!(
             told["message"]["tool_calls"],
             json!([{"id": "c", "function": {"index": 2, "name": "weather", "arguments": {"in": "Kyiv"}}}])
+        );
+        // What is generated has no place for one.
+        let none: Value = serde_json::from_str(&generate.call(&call, 2)).unwrap_or_default();
+        assert_eq!(
+            (&none["done"], &none["response"]),
+            (&json!(false), &json!(""))
         );
         let end: Value = serde_json::from_str(&generate.end("stop", (1, 2))).unwrap_or_default();
         assert_eq!(

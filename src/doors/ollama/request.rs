@@ -74,8 +74,6 @@ pub(crate) struct GenerateRequest {
     system: Option<String>,
     /// Base64.
     images: Option<Vec<String>>,
-    /// At most 512 KiB of names, descriptions and parameters together.
-    tools: Option<Vec<Offered>>,
     /// Line by line unless it is false.
     stream: Option<bool>,
     /// What the answer has to be: `json`, or a JSON Schema of at most 64 KiB.
@@ -183,7 +181,9 @@ impl Request {
         let (body, mut said, begun, hash) =
             body::read(bytes, reader).await.map_err(|error| error.0)?;
         let model = body.model;
-        let tools = body.tools.unwrap_or_default().into_iter().map(offered);
+        // What is generated has no place for a call.
+        let tools = body.tools.filter(|_| shape == Shape::Chat);
+        let tools = tools.unwrap_or_default().into_iter().map(offered);
         let demands = Demands {
             form: asked::ollama_form(body.format.as_ref())?,
             ..Demands::default()

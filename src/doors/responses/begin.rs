@@ -155,8 +155,8 @@ async fn standing(
     Ok(place.into())
 }
 
-/// Behind a response: in its session, where that has gone no further but by this request; else in
-/// a new one that knows what was said up to there.
+/// Behind a response: in its session, where that has gone no further but by this request, and this
+/// is kept; else in a new one that knows what was said up to there.
 async fn behind(
     app: &App,
     who: Principal,
@@ -168,7 +168,7 @@ async fn behind(
     let gone = |_| unknown(&previous.text());
     let stands = engine.standing(user, session).await.map_err(gone)?;
     let there = Place::Session(session.to_string());
-    if !stands.summary.ephemeral {
+    if !stands.summary.ephemeral && stores {
         if was_asked_in(app, who, session, repeat).await? {
             return Ok(there.into());
         }

@@ -5,7 +5,7 @@
 mod calls;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -74,11 +74,28 @@ struct Loan {
 pub struct Offer {
     lending: Lending,
     place: (SessionId, String),
+    loan: Weak<Loan>,
+}
+
+impl Offer {
+    /// Whether a run may still take it: none did, and nothing was offered in its place.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.stands_in(&self.lending.loans.lock())
+    }
+
+    fn stands_in(&self, loans: &Loans) -> bool {
+        let stands = loans.offered.get(&self.place);
+        stands.is_some_and(|loan| self.loan.ptr_eq(&Arc::downgrade(loan)))
+    }
 }
 
 impl Drop for Offer {
     fn drop(&mut self) {
-        self.lending.loans.lock().offered.remove(&self.place);
+        let mut loans = self.lending.loans.lock();
+        if self.stands_in(&loans) {
+            loans.offered.remove(&self.place);
+        }
     }
 }
 
@@ -107,19 +124,20 @@ impl Lending {
                 gone: lent.gone.clone(),
             })
         });
-        let loan = Loan {
+        let loan = Arc::new(Loan {
             instructions: lent.instructions.into(),
             tools: tools.collect(),
             demands: lent.demands,
             gone: lent.gone.clone(),
-        };
-        let place = (session, client_id.to_owned());
-        let mut loans = self.loans.lock();
-        loans.offered.insert(place.clone(), Arc::new(loan));
-        Offer {
+        });
+        let offer = Offer {
             lending: self.clone(),
-            place,
-        }
+            place: (session, client_id.to_owned()),
+            loan: Arc::downgrade(&loan),
+        };
+        let place = offer.place.clone();
+        self.loans.lock().offered.insert(place, loan);
+        offer
     }
 
     /// The tools of a run that begins, with what is offered for its message.

@@ -58,6 +58,20 @@ fn what_is_lent_is_for_one_run_and_goes_before_ours() {
     assert!(lending.loans.lock().offered.is_empty());
 }
 
+#[test]
+fn an_offer_takes_back_nothing_that_was_offered_in_its_place() {
+    let lending = Lending::default();
+    let session = SessionId::new();
+    let first = lending.offer(session, "a", LentByProgram::default());
+    assert!(first.is_open());
+    let second = lending.offer(session, "a", of_weather());
+    assert!(!first.is_open() && second.is_open());
+    drop(first);
+    let ours = Registry::new([]);
+    let (registry, _borrowed) = lending.take(session, RunId::new(), Some("a"), ours);
+    assert!(registry.is_lent("weather") && !second.is_open());
+}
+
 #[tokio::test]
 async fn a_call_waits_for_what_the_program_says_came_of_it() {
     let lending = Lending::default();

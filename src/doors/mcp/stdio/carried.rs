@@ -112,7 +112,7 @@ impl Carrier {
         if line.begins() {
             return self.begun(line, response, out).await;
         }
-        told(response, out).await
+        told(response, line.asks(), out).await
     }
 
     async fn client(&self) -> Result<Client, ClientError> {
@@ -168,7 +168,7 @@ impl Carrier {
         out: &Sender<String>,
     ) -> Result<(), Failed> {
         let session = session_of(&response);
-        let messages = messages(response).await?;
+        let messages = messages(response, line.asks()).await?;
         let version = version_of(&messages);
         if let (Some(session), Some(version)) = (session, version) {
             *self.agreed.write().await = Agreed {
@@ -194,7 +194,7 @@ impl Carrier {
         let beginning = before.beginning.clone().ok_or_else(lost)?;
         let response = self.post(&beginning, before).await?;
         let session = session_of(&response);
-        let version = version_of(&messages(response).await?);
+        let version = version_of(&messages(response, beginning.asks()).await?);
         let anew = Agreed {
             version: Some(version.ok_or_else(lost)?),
             session: Some(session.ok_or_else(lost)?),
@@ -250,11 +250,18 @@ fn lost(error: &impl std::fmt::Display) -> Failed {
     Failed::Lost(error.to_string())
 }
 
+/// Whether this is what the request with this id came to. One of the service's own may have the
+/// same id.
+fn answers(message: &Value, id: &Value) -> bool {
+    let has = |name| message.get(name).is_some();
+    message["id"] == *id && (has("result") || has("error"))
+}
+
 /// All that an answer says.
-async fn messages(response: Response) -> Result<Vec<Value>, Failed> {
+async fn messages(response: Response, asked: Option<&Value>) -> Result<Vec<Value>, Failed> {
     let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
     let mut messages = Vec::new();
-    let telling = async move { told(response, &sender).await };
+    let telling = async move { told(response, asked, &sender).await };
     let gathering = async {
         while let Some(line) = receiver.recv().await {
             messages.extend(serde_json::from_str::<Value>(&line));
@@ -265,19 +272,29 @@ async fn messages(response: Response) -> Result<Vec<Value>, Failed> {
     Ok(messages)
 }
 
-/// Passes on what an answer says, message by message.
-async fn told(response: Response, out: &Sender<String>) -> Result<(), Failed> {
+/// Passes on what an answer says, message by message. `asked` is the id of the request.
+async fn told(
+    response: Response,
+    asked: Option<&Value>,
+    out: &Sender<String>,
+) -> Result<(), Failed> {
     let status = response.status();
     if status.is_success() && is_events(&response) {
+        let mut unanswered = asked;
         let mut events = response.bytes_stream().eventsource();
         while let Some(event) = events.next().await {
             let event = event.map_err(|error| lost(&error))?;
             // The first one of a stream only says how to come back.
             if let Ok(message) = serde_json::from_str::<Value>(&event.data) {
+                unanswered = unanswered.filter(|id| !answers(&message, id));
                 let _ = out.send(message.to_string()).await;
             }
         }
-        return Ok(());
+        // A service that shuts down ends its streams in order, answered or not.
+        return match unanswered {
+            None => Ok(()),
+            Some(_) => Err(lost(&"it ended before the answer")),
+        };
     }
     let body = response.bytes().await.map_err(|error| lost(&error))?;
     if body.is_empty() && status.is_success() {
