@@ -69,6 +69,22 @@ describe('files of a conversation', () => {
     await tab.page.getByTestId('files-close').click();
   });
 
+  it('say how many go with a message, where more are chosen, and send those', async () => {
+    const { tab } = it_has;
+    const paths = Array.from({ length: 11 }, (_, i) => join(folder, `note-${i}.txt`));
+    for (const path of paths) await writeFile(path, path);
+    await tab.page.getByTestId('open-files').click();
+    await tab.page.getByTestId('files-input').setInputFiles(paths);
+    await tab.page.getByTestId('files-full').filter({ hasText: 'At most 10 files' }).waitFor();
+    await upload(tab, 'done').nth(9).waitFor();
+    await tab.screenshot('files-full');
+    await tab.page.getByTestId('files-close').click();
+    for (let last = 9; last >= 0; last -= 1) {
+      await upload(tab, 'done').nth(last).getByTestId('upload-remove').click();
+      await upload(tab, 'done').nth(last).waitFor({ state: 'detached' });
+    }
+  });
+
   it('make known that text from outside was read, where and since when', async () => {
     const { model, tab, window } = it_has;
     const read = tab.page.getByTestId('outside');

@@ -58,9 +58,10 @@ describe('the first steps', () => {
     const { tab } = it_has;
     await part('first-next').click();
     await part('first-next').click();
+    await tab.composer.fill('Half a thought\n');
     await part('first-task').click();
     await part('first-steps').waitFor({ state: 'detached' });
-    assert.match(await tab.composer.inputValue(), /subagent/);
+    assert.match(await tab.composer.inputValue(), /^Half a thought\n\n.*subagent/);
     await tab.page.reload();
     await part('example').first().waitFor();
     assert.equal(await part('first-steps').count(), 0);

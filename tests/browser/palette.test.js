@@ -25,6 +25,12 @@ describe('the palette', () => {
     await input().waitFor({ state: 'detached' });
   }
 
+  /** As if another window stood before the page, or went. */
+  const becomes = (state) => it_has.tab.page.evaluate((now) => {
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => now });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, state);
+
   it('finds conversations, words in them, and what can be done', async () => {
     const { model, tab } = it_has;
     await model.script([{ text: 'Rivers run to the sea. `a`\n\n```js\nlet b = "```";\n```' }]);
@@ -148,13 +154,38 @@ describe('the palette', () => {
     await model.script([{ hold: 'elsewhere' }, { text: 'Ready.' }]);
     await tab.send('Take your time.');
     await tab.stopButton.waitFor();
-    await tab.page.evaluate(() => Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => 'hidden' }));
+    await becomes('hidden');
     await model.release('elsewhere');
     await tab.page.waitForFunction(() => window.told.length > 0);
     const told = await tab.page.evaluate(() => window.told);
     assert.equal(told.length, 1);
     assert.equal(told[0][1], 'Navi is done.');
     assert.equal(await tab.page.getByTestId('notify').getAttribute('aria-pressed'), 'true');
+  });
+
+  it('tells nothing of what somebody looks at in another tab', async () => {
+    const { model, tab, window } = it_has;
+    const lookedAt = (is) => tab.page.waitForFunction(async (wanted) => {
+      const { held } = await navigator.locks.query();
+      return held.some(({ name }) => name === 'navi.looks') === wanted;
+    }, is);
+    await tab.idle();
+    await tab.page.evaluate(() => { window.told = []; });
+    await lookedAt(false);
+    const beside = await window.tabBeside(tab);
+    const running = tab.page.locator('[data-testid="session-item"][data-state="running"]');
+    for (const gate of ['seen', 'unseen']) {
+      if (gate === 'unseen') await beside.page.close();
+      await lookedAt(gate === 'seen');
+      await model.script([{ hold: gate }, { text: `It was ${gate}.` }]);
+      await tab.send('Who sees this?');
+      await running.waitFor();
+      await model.release(gate);
+      await tab.sees(`It was ${gate}.`);
+      await running.waitFor({ state: 'detached' });
+    }
+    await tab.page.waitForFunction(() => window.told.length > 0);
+    assert.equal(await tab.page.evaluate(() => window.told.length), 1);
   });
 
   it('has the worker tell where a page may not, as on a phone, and the list goes on', async () => {
@@ -188,7 +219,7 @@ describe('the palette', () => {
 
   it('says how much came while one reads further up', async () => {
     const { model, tab } = it_has;
-    await tab.page.evaluate(() => Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => 'visible' }));
+    await becomes('visible');
     await model.script([{ text: Array.from({ length: 60 }, (_, i) => `Line ${i}.`).join('\n\n') }]);
     await tab.send('Tell me a lot.');
     await tab.sees('Line 59.');

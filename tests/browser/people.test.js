@@ -231,11 +231,25 @@ describe('people who sign in', () => {
     const { tab } = it_has;
     await his.sessions.first().click();
     await his.sees('You said: Hello from Bohdan');
+    const note = { tool_call: { name: 'todo', arguments: { action: 'add', texts: ['buy bread'] } } };
+    await it_has.model.script([note], [{ text: 'Noted.' }]);
+    await his.send('Note it down');
+    await his.sees('Noted.');
+    await his.idle();
+    await his.todo.getByRole('button').first().click();
+    await part(his, 'step-add').waitFor();
+    await part(his, 'step-more').waitFor();
     await open(tab, 'people', 'people');
     await person(BOHDAN.name).getByTestId('person-role').selectOption('guest');
     await part(his, 'guest').waitFor();
+    await part(his, 'todo-item').waitFor();
+    for (const id of ['step-add', 'step-more']) await gone(his, id);
+    await part(his, 'open-files').click();
+    await part(his, 'files').waitFor();
+    assert.equal(await part(his, 'files-add').count(), 0);
+    await close(his, 'files');
     assert.ok(await his.composer.isDisabled());
-    await his.sees('You said: Hello from Bohdan');
+    await his.sees('Noted.');
     await assertLooks(his, (name) => his.screenshot(`${name}-guest`));
     await person(BOHDAN.name).getByTestId('person-role').selectOption('user');
     await gone(his, 'guest');
@@ -309,7 +323,7 @@ describe('people who sign in', () => {
     await his_limits.locator('summary').click();
     await his.composer.fill('');
     await his.sessions.first().click();
-    await his.sees('You said: Hello from Bohdan');
+    await his.sees('Noted.');
   });
 
   it('an admin gives a link for another password', async () => {

@@ -113,14 +113,35 @@ describe('a conversation of two', () => {
     assert.deepEqual(await authors(looker), ['Olena', 'Bohdan']);
   });
 
-  it('whoever is taken out has it no more, and the link ends', async () => {
+  it('who looks by the link is shown what came of a subagent, and waits for nothing more', async () => {
+    const { tab, model } = it_has;
+    await model.script(
+      { when: 'Have it counted', steps: [{ tool_call: { name: 'spawn_agent', arguments: { task: 'Count the lines.' } } }] },
+      { when: 'Count the lines.', steps: [{ text: 'There are three.' }] },
+      { when: 'Have it counted', steps: [{ text: 'It is counted.' }] },
+    );
+    await tab.send('Have it counted.');
+    await tab.sees('It is counted.');
+    await tab.idle();
+    await looker.page.reload();
+    await looker.page.getByText('It is counted.').first().waitFor();
+    await part(looker, 'subagent-toggle').click();
+    await part(looker, 'subagent-result').waitFor();
+    assert.equal(await part(looker, 'subagent-loading').count(), 0);
+  });
+
+  it('whoever is taken out has it no more but for what they were writing, and the link ends', async () => {
     const { tab } = it_has;
+    await his.composer.fill('Half a thought');
     await part(tab, 'open-share').click();
     await part(tab, 'share-end').click();
     await part(looker, 'shared-ended').waitFor();
     await part(tab, 'share-remove').click();
     await part(tab, 'share-remove').waitFor({ state: 'detached' });
     await part(his, 'session-item').waitFor({ state: 'detached' });
+    await part(his, 'toast').filter({ hasText: 'It is not there any more: ' }).waitFor();
+    await part(his, 'welcome').waitFor();
+    assert.equal(await his.composer.inputValue(), 'Half a thought');
     await tab.page.keyboard.press('Escape');
     await tab.sees('It is written.');
   });

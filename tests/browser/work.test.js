@@ -253,6 +253,30 @@ describe('the files that Navi made', () => {
     await tab.idle();
   });
 
+  it('stand there as they are now: changed while they are looked at, or pressed again', async () => {
+    const { model, tab } = it_has;
+    const edit = call('filesystem', { action: 'edit', path: 'now.md', old_text: 'First', new_text: 'Second' });
+    await model.script([call('filesystem', { action: 'write', path: 'now.md', content: 'First.\n' })], [{ text: 'It is begun.' }]);
+    await tab.send('Begin it.');
+    await tab.sees('It is begun.');
+    await tab.idle();
+    await tab.answers.last().getByTestId('made-file').getByText('now.md').click();
+    await text().getByText('First.').waitFor();
+    await model.script([edit], [{ text: 'It goes on.' }]);
+    await tab.send('Go on.');
+    await text().getByText('Second.').waitFor();
+    await tab.sees('It goes on.');
+    await tab.idle();
+    // Of what a command writes no change tells.
+    await model.script([run('echo Third. > now.md')], [{ text: 'A command wrote it.' }]);
+    await tab.send('By a command.');
+    await tab.sees('A command wrote it.');
+    await tab.idle();
+    await tab.page.getByTestId('made-file').getByText('now.md').last().click();
+    await text().getByText('Third.').waitFor();
+    await tab.page.getByTestId('file-view-close').click();
+  });
+
   it('stand in the workspace, folder by folder', async () => {
     const { tab } = it_has;
     const entry = (name) => tab.page.getByTestId('workspace-entry').filter({ hasText: name });

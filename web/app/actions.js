@@ -16,6 +16,7 @@ import { defaultProfile, fetching } from '../state/service.js';
 import { sorted } from '../state/sessions.js';
 import { loadAccount } from './account.js';
 import { dropRow, place, readArchived, refreshArchived } from './archive.js';
+import { readChanges } from './changes.js';
 import { endFirstSteps, loadFirstSteps } from './first_steps.js';
 import { guardClosing } from './kept.js';
 import { loadNotify, tell } from './notify.js';
@@ -23,7 +24,9 @@ import { loadPrefs } from './prefs.js';
 import { followPrinting } from './print.js';
 import { restoreKept } from './restore.js';
 import { loadSeen } from './seen.js';
-import { begin, onRefused, onUnauthorized, openSession, post, takeBack } from './session.js';
+import {
+  begin, giveBack, onGone, onRefused, onUnauthorized, openSession, post, sendLeft, takeBack,
+} from './session.js';
 import {
   chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, isKnown,
     justLinked, listConnection, NEW, openId, outdated, panel, profiles, returned, rowOf, sessions, sharedLink,
@@ -52,6 +55,7 @@ export function boot() {
   followPrinting();
   onRefused((refused) => showError(refused));
   onUnauthorized(lookAgain);
+  onGone(leaveGone);
   onOtherKey(() => void loadAccount());
   const secret = sharedSecret();
   if (secret !== null) {
@@ -149,6 +153,7 @@ function signedIn() {
   signedOut.set(false);
   if (list_socket === null) openList();
   followHash();
+  sendLeft();
 }
 
 /** @param {any} frame */
@@ -162,7 +167,7 @@ function listFrame(frame) {
     place(frame.session);
     void tell(before, frame.session);
   } else if (frame.type === 'session_removed') {
-    forget(frame.session_id);
+    removed(frame.session_id);
   } else if (frame.type === 'status') {
     // A profile that came or went, or whose file was refused, shows here first.
     setStatus(frame.status);
@@ -194,6 +199,20 @@ function setStatus(next) {
 function forget(id) {
   dropRow(id);
   if (openId.get() === id) showNew();
+}
+
+/** One that is open still was deleted elsewhere, or taken from this person. @param {string} id */
+function removed(id) {
+  if (openId.get() !== id) return forget(id);
+  giveBack(id);
+  leaveGone(id);
+}
+
+/** @param {string} id */
+function leaveGone(id) {
+  const title = rowOf(id)?.title || t('sidebar.untitled');
+  forget(id);
+  showError({ code: 'session_not_found', message: title });
 }
 
 function followHash() {
@@ -443,6 +462,8 @@ async function tellMissing() {
 
 /** A file of the open session's workspace. @param {string} path */
 export function showFile(path) {
+  // One that is shown is read again with the changes: a command that wrote it tells of none.
+  if (panel.get() === 'file' && shownFile.get() === path) void readChanges();
   shownFile.set(path);
   void openPanel('file');
 }

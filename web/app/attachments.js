@@ -3,6 +3,7 @@
 /** @import { SessionFile } from '../state/wire.js' */
 /** @import { Attachment } from '../state/attachments.js' */
 
+import { t } from '../i18n/index.js';
 import { ApiError, sessionPath } from '../net/api.js';
 import { key as loginKey } from '../net/key.js';
 import { find, newAttachment, withList } from '../state/attachments.js';
@@ -36,6 +37,12 @@ const setList = (key, list) => attachments.set(withList(attachments.get(), key, 
 const keepOne = (key, { id, name, bytes, picture, data, image, file }) => keep('attachment', id,
   { key, name, bytes, picture, data, image, file });
 
+/** In the order of their ids they come back after a reload. */
+function nextId() {
+  last += 1;
+  return `${Date.now()}-${String(last).padStart(4, '0')}-${Math.random().toString(36).slice(2)}`;
+}
+
 /** @param {string} id @param {Partial<Attachment>} change */
 function change(id, change) {
   const found = find(attachments.get(), id);
@@ -54,25 +61,25 @@ function change(id, change) {
 export function addFiles(key, files, pictures_are = IMAGE_TYPES) {
   let room = MAX_FILES;
   let pictures = MAX_IMAGES;
+  let all = true;
   for (const { picture } of attachmentsOf(key)) {
     if (picture) pictures -= 1;
     else room -= 1;
   }
   for (const file of files) {
     const picture = pictures_are.includes(file.type) && pictures > 0;
-    if (!picture && room <= 0) return false;
+    if (!picture && room <= 0) {
+      all = false;
+      break;
+    }
     if (picture) pictures -= 1;
     else room -= 1;
-    // In the order of their ids they come back after a reload.
-    last += 1;
-    const item = newAttachment(
-      `${Date.now()}-${String(last).padStart(4, '0')}-${Math.random().toString(36).slice(2)}`, file.name, file, picture,
-    );
+    const item = newAttachment(nextId(), file.name, file, picture);
     setList(key, [...attachmentsOf(key), item]);
     keepOne(key, item);
   }
   workOn();
-  return true;
+  return all;
 }
 
 let at_work = 0;
@@ -170,6 +177,26 @@ export function move(from, to) {
   const list = [...attachmentsOf(to), ...attachmentsOf(from)];
   for (const item of attachmentsOf(from)) keepOne(to, item);
   attachments.set(withList(withList(attachments.get(), from, []), to, list));
+}
+
+/**
+ * What goes with a draft or a message of a session that is gone goes with a new one's draft, but for
+ * files that only that session had.
+ * @param {string} from
+ * @param {string[]} images those that are part of the message already
+ */
+export function moveToNew(from, images) {
+  for (const [i, image] of images.entries()) {
+    /** @type {Attachment} */
+    const item = {
+      id: nextId(), name: t('conversation.image', { n: i + 1 }), bytes: Math.floor((image.length * 3) / 4),
+      picture: true, data: null, state: 'done', sent: 0, image, file: null, error: null,
+    };
+    setList(NEW, [...attachmentsOf(NEW), item]);
+    keepOne(NEW, item);
+  }
+  for (const { id, file } of attachmentsOf(from)) if (file !== null) remove(id);
+  move(from, NEW);
 }
 
 /**

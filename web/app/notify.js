@@ -8,6 +8,8 @@ import { newsOf } from '../state/sessions.js';
 import { storage } from './prefs.js';
 
 const PLACE = 'navi.notify';
+/** The lock that each page holds while it is looked at. */
+const LOOKS = 'navi.looks';
 
 /** Whether a browser can, and was asked to. */
 export const notifies = signal(false);
@@ -15,6 +17,7 @@ export const canNotify = () => 'Notification' in globalThis;
 
 export function loadNotify() {
   followNotes();
+  followLooks();
   notifies.set(canNotify() && Notification.permission === 'granted' && storage.get(PLACE) === 'on');
 }
 
@@ -34,7 +37,7 @@ export async function toggleNotify() {
  */
 export async function tell(before, after) {
   const news = newsOf(before, after);
-  if (news === null || !notifies.get() || document.visibilityState === 'visible') return;
+  if (news === null || !notifies.get() || document.visibilityState === 'visible' || await isLookedAt()) return;
   const title = after.title || t('sidebar.untitled');
   const place = `#/s/${encodeURIComponent(after.id)}`;
   const said = { body: t(`notify.${news}`), tag: after.id, data: place };
@@ -68,6 +71,29 @@ function byPage(title, said) {
     };
   } catch {
     // A phone's browser without the worker tells nothing.
+  }
+}
+
+/** Other pages of this browser learn from the lock whether somebody looks at one. */
+function followLooks() {
+  let leave = () => {};
+  const look = () => {
+    leave();
+    if (document.visibilityState !== 'visible') return;
+    const left = new Promise((resolve) => { leave = () => resolve(undefined); });
+    navigator.locks?.request(LOOKS, { mode: 'shared' }, () => left).catch(() => {});
+  };
+  look();
+  document.addEventListener('visibilitychange', look);
+}
+
+/** Whether any page of this browser is. Browsers have locks on secure origins only: elsewhere nobody knows. */
+async function isLookedAt() {
+  try {
+    const { held = [] } = await navigator.locks.query();
+    return held.some(({ name }) => name === LOOKS);
+  } catch {
+    return false;
   }
 }
 

@@ -9,7 +9,7 @@ import { SessionLink } from '../net/session_link.js';
 import { images, isReady, refs } from '../state/attachments.js';
 import { isUnderWay, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
 import { announceEvent, announceOpened } from './announce.js';
-import { attachmentsOf, clear, move, onSettled, retry, workOn } from './attachments.js';
+import { attachmentsOf, clear, move, moveToNew, onSettled, retry, workOn } from './attachments.js';
 import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { draftOf, putBack, setDraft, setEdit } from './drafts.js';
 import { keep } from './kept.js';
@@ -20,7 +20,7 @@ import {
 
 /** @type {SessionLink | null} */
 let link = null;
-/** Those of sessions that were left while a message was under way. @type {Map<string, SessionLink>} */
+/** Those of sessions that are not shown and have a message under way. @type {Map<string, SessionLink>} */
 const left = new Map();
 
 /**
@@ -113,6 +113,7 @@ function connect(id) {
       left.delete(id);
       if (shown()) link = null;
       if (error.code === 'unauthorized') unauthorizedHandler();
+      else if (error.code === 'session_not_found' && giveBack(id)) goneHandler(id);
       else if (shown()) sessionError.set(error);
     },
   });
@@ -236,10 +237,14 @@ export function begin({ client_id }, id) {
   workOn();
 }
 
-/** What an earlier page left of the open session. */
+/** What an earlier page left: a session that is not shown is connected until it has its messages. */
 export function sendLeft() {
-  const id = openId.get();
-  if (id !== null) for (const item of toSend(outboxOf(id))) transmit(id, item);
+  for (const [id, items] of outbox.get()) {
+    const due = toSend(items);
+    if (id === NEW || due.length === 0) continue;
+    if (linkOf(id) === null && id !== openId.get()) left.set(id, connect(id));
+    else for (const item of due) transmit(id, item);
+  }
 }
 
 /** A message that began no session is a draft again. @param {OutboxItem} item */
@@ -250,6 +255,24 @@ export function takeBack({ client_id }) {
   putBack(NEW, item.content);
   move(client_id, NEW);
   workOn();
+}
+
+/**
+ * What was written in a session that is gone is a new one's draft.
+ * @param {string} id
+ * @returns {boolean} whether there was any
+ */
+export function giveBack(id) {
+  const items = outboxOf(id);
+  const texts = [...items.map(({ content }) => content), draftOf(id)].filter((text) => text !== '');
+  if (texts.length === 0 && attachmentsOf(id).length === 0) return false;
+  setOutbox(id, []);
+  setDraft(id, '');
+  if (texts.length > 0) putBack(NEW, texts.join('\n\n'));
+  for (const { client_id, images } of items) moveToNew(client_id, images);
+  moveToNew(id, []);
+  workOn();
+  return true;
 }
 
 /** `crypto.randomUUID` exists on secure origins only, and a LAN address is none. */
@@ -348,6 +371,14 @@ export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_i
  * @returns {boolean} whether it is on its way
  */
 export const editQueued = (message_id, content) => send({ type: 'edit_queued', message_id, content });
+
+/** What is done where something was written in a session that is gone. */
+let goneHandler = (/** @type {string} */ _id) => {};
+
+/** @param {typeof goneHandler} handler */
+export function onGone(handler) {
+  goneHandler = handler;
+}
 
 /** What is done where the service knows the login no more. */
 let unauthorizedHandler = () => {};

@@ -57,7 +57,14 @@ export async function ask(method, path, body, signal) {
 
 /** What a response says, where it is no refusal. @param {Response} response @returns {Promise<any>} */
 export async function read(response) {
-  const text = await response.text();
+  /** @type {string} */
+  let text;
+  try {
+    text = await response.text();
+  } catch {
+    // The connection went, or the time was up, in the middle of the answer.
+    throw new ApiError({ code: 'unreachable', message: '' }, 0);
+  }
   /** @type {any} */
   let json = null;
   try {

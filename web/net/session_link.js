@@ -104,6 +104,8 @@ export class SessionLink {
       this.#attempt += 1;
       return;
     }
+    // Who only waited for what the snapshot confirmed has closed it by now.
+    if (this.#closed) return;
     this.#attach();
     void this.#loadChildren();
   }

@@ -80,7 +80,7 @@ const { startSession } = await import('../app/actions.js');
 const { draftOf, growEdit, setDraft, setEdit } = await import('../app/drafts.js');
 const { isAtRisk } = await import('../app/kept.js');
 const { restoreKept } = await import('../app/restore.js');
-const { openSession, outboxOf, post, resend } = await import('../app/session.js');
+const { onGone, openSession, outboxOf, post, resend } = await import('../app/session.js');
 const { attachments, createError, drafts, edits, NEW, openId, outbox, session, unkept } = await import('../app/signals.js');
 
 /** Everything that waits for nothing but its turn. */
@@ -268,6 +268,71 @@ test('an unsent message outlives a reload with all that goes with it', async () 
   assert.equal(draftOf('s1'), '');
   const socket = await opened('s1');
   assert.equal(socket.sent.length, 1);
+});
+
+test('an unsent message is sent after a reload whichever conversation is open', async () => {
+  openId.set('s1');
+  setDraft('s1', 'Offline');
+  const { client_id } = post('s1', 'queue');
+  await reload();
+  await settle();
+  assert.deepEqual([openId.get(), sockets.length], [null, 1]);
+  const [socket] = sockets;
+  socket.open();
+  assert.deepEqual(socket.sent.map(({ content }) => content), ['Offline']);
+  await socket.tell({ seq: 1, run_id: 'r', at: at(0), type: 'message_accepted', message_id: 'm', queued: false, content: 'Offline', client_id });
+  assert.deepEqual([outbox.get().size, socket.readyState], [0, 3]);
+});
+
+test('an unsent message that had arrived before the reload is not sent again', async () => {
+  openId.set('s1');
+  setDraft('s1', 'Offline');
+  const { client_id } = post('s1', 'queue');
+  snapshot = { ...snapshot, messages: [{ id: 'm', run_id: 'r', role: 'user', content: 'Offline', created_at: at(0), client_id }] };
+  await reload();
+  await settle();
+  assert.deepEqual([outbox.get().size, sockets.length], [0, 0]);
+});
+
+test('what was written in a conversation that is gone is a draft of a new one', async () => {
+  /** @type {string[]} */
+  const gone = [];
+  onGone((id) => { gone.push(id); });
+  const socket = await opened('s1');
+  addFiles('s1', [paper()]);
+  await settle();
+  await uploads[0].answer(200, { files: [FILE] });
+  setDraft('s1', 'On its way');
+  addFiles('s1', [picture('a.png')]);
+  post('s1', 'queue');
+  await settle();
+  assert.equal(socket.sent.length, 1);
+  setDraft('s1', 'Half a thought');
+  addFiles('s1', [paper(), picture('b.png')]);
+  await settle();
+  await uploads[1].answer(200, { files: [FILE] });
+  setDraft(NEW, 'Of a new one');
+  socket.close(4004);
+  assert.deepEqual(gone, ['s1']);
+  for (const again of [false, true]) {
+    if (again) await reload();
+    assert.deepEqual([draftOf('s1'), outbox.get().size, attachmentsOf('s1')], ['', 0, []]);
+    assert.equal(draftOf(NEW), 'On its way\n\nHalf a thought\n\nOf a new one');
+    assert.deepEqual(attachmentsOf(NEW).map(({ image }) => image).sort(), ['a.png', 'b.png'].map(base64), 'the file was its own');
+  }
+  assert.equal(sockets.length, 1, 'what is gone is not asked for again');
+});
+
+test('an unsent message of a conversation that is gone meanwhile is a draft after a reload', async () => {
+  openId.set('s1');
+  setDraft('s1', 'Offline');
+  post('s1', 'queue');
+  await reload();
+  await settle();
+  sockets[0].open();
+  sockets[0].close(4004);
+  await settle();
+  assert.deepEqual([draftOf(NEW), outbox.get().size, sockets.length], ['Offline', 0, 1]);
 });
 
 test('a full disk is told, takes nothing from memory, and nothing that was kept before', async () => {

@@ -215,6 +215,18 @@ test('a service that is away is asked again; a session that is gone is not', asy
   gone.link.close();
 });
 
+test('an answer that breaks off is asked for again', async () => {
+  answer = { status: 200, get body() { throw new TypeError('terminated'); } };
+  const { link, seen } = await linked();
+  assert.deepEqual([seen.fatal, seen.connection.at(-1), sockets.length], [null, 'lost', 0]);
+  answer = { status: 200, body: moments[0].snapshot };
+  mock.timers.tick(5_000);
+  await settle();
+  assert.equal(sockets.length, 1);
+  assert.ok(seen.state !== null);
+  link.close();
+});
+
 test('a resync replaces everything and confirms what it holds', async () => {
   const { link, seen } = await linked();
   socket().open();

@@ -6,6 +6,7 @@
 import { pageError, showError, showFile } from '../app/actions.js';
 import { undoChange } from '../app/changes.js';
 import { announce } from '../app/announce.js';
+import { isGuest } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { counts } from '../state/diff.js';
@@ -37,7 +38,7 @@ export class NaviChange extends NaviElement {
         ? nothing
         : html`<span class="diff-counts"><span class="off-screen">${t('diff.summary', { added, removed })}</span><span
             aria-hidden="true"><b class="added">+${added}</b> <b class="removed">−${removed}</b></span></span>`}
-      ${undoable
+      ${undoable && isGuest.get() ? nothing : undoable
         ? html`<button type="button" class="button small plain" data-testid="undo-change"
           ?disabled=${this._undoing} aria-label="${t('change.undo')}: ${path}"
           @click=${() => void this.#undo()}>${this._undoing

@@ -1,7 +1,9 @@
 // A file that Navi made, beside the conversation: as what it is, and to keep.
 
+/** @import { Asked } from './file_changes.js' */
+
 import { pageError } from '../app/actions.js';
-import { openId, shownFile } from '../app/signals.js';
+import { changes, openId, shownFile } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { api, workspacePath } from '../net/api.js';
@@ -18,16 +20,21 @@ const MARKDOWN = /\.(md|markdown)$/i;
 const TABS = /** @type {const} */ (['text', 'changes']);
 
 export class NaviFile extends NaviPanel {
-  static properties = { _text: { state: true }, _problem: { state: true }, _tab: { state: true } };
+  static properties = {
+    _text: { state: true }, _version: { state: true }, _problem: { state: true }, _tab: { state: true },
+  };
 
   constructor() {
     super();
     this._id = openId.get() ?? '';
-    this._path = '';
+    /** What was last asked for: no other answer counts. @type {Asked | null} */
+    this._asked = null;
     /** @type {typeof TABS[number]} */
     this._tab = 'text';
     /** Undefined until it is read, null where there is no text to look at. @type {string | null | undefined} */
     this._text = undefined;
+    /** How often it was read again, for a picture: its browser reads an address once. */
+    this._version = 0;
     /** @type {{ code: string, message: string } | null} */
     this._problem = null;
   }
@@ -38,13 +45,19 @@ export class NaviFile extends NaviPanel {
     else super.open();
   }
 
-  /** Another one of the conversation takes its place; with the conversation it goes. */
+  /**
+   * Another one of the conversation takes its place; with the conversation it goes. Whatever is changed
+   * there may be a change of this file.
+   */
   updated() {
+    const [path, made] = [shownFile.get(), changes.get()];
     if (openId.get() !== this._id) this.close();
-    else if (shownFile.get() !== this._path) void this.#load(shownFile.get());
+    else if (this._asked?.path !== path || this._asked.made !== made) void this.#load({ path, made });
   }
 
   render() {
+    // Read here, so that it is drawn again with what comes.
+    changes.get();
     const [path, id] = [shownFile.get(), openId.get() ?? ''];
     const name = path.slice(path.lastIndexOf('/') + 1);
     return this.frame('file-view', name, html`
@@ -64,8 +77,8 @@ export class NaviFile extends NaviPanel {
   #file(id, path, name) {
     if (this._problem !== null) return errorCard(this._problem);
     if (!PICTURE.test(path)) return this.#content(name);
-    return html`<img class="file-picture" src=${workspacePath(id, 'image', path)} alt=${name}
-      data-testid="file-picture">`;
+    return html`<img class="file-picture" alt=${name} data-testid="file-picture"
+      src=${`${workspacePath(id, 'image', path)}&version=${this._version}`}>`;
   }
 
   /** @param {string} name */
@@ -80,17 +93,23 @@ export class NaviFile extends NaviPanel {
       : html`<navi-code .lang=${/\.(\w+)$/.exec(name)?.[1] ?? ''} .code=${text}></navi-code>`}</div>`;
   }
 
-  /** @param {string} path */
-  async #load(path) {
-    this._path = path;
-    this._text = undefined;
-    this._problem = null;
-    if (PICTURE.test(path)) return;
+  /** What is there stays until the same file was read again. @param {Asked} asked */
+  async #load(asked) {
+    const again = this._asked?.path === asked.path;
+    this._asked = asked;
+    this._version = again ? this._version + 1 : 0;
+    if (!again) {
+      this._text = undefined;
+      this._problem = null;
+    }
+    if (PICTURE.test(asked.path)) return;
     try {
-      const text = await api.workspaceText(this._id, path);
-      if (path === this._path) this._text = text;
+      const text = await api.workspaceText(this._id, asked.path);
+      if (this._asked !== asked) return;
+      this._text = text;
+      this._problem = null;
     } catch (error) {
-      if (path === this._path) this._problem = pageError(error);
+      if (this._asked === asked) this._problem = pageError(error);
     }
   }
 }

@@ -4,9 +4,9 @@
 /** @import { SessionFile } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
-import { addFiles, attachmentsOf } from '../app/attachments.js';
+import { addFiles, attachmentsOf, MAX_FILES } from '../app/attachments.js';
 import { readChanges } from '../app/changes.js';
-import { changes, openId } from '../app/signals.js';
+import { changes, isGuest, openId, ownsOpen } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { phraseText } from '../i18n/phrases.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -20,7 +20,9 @@ import './change.js';
 import './workspace.js';
 
 export class NaviFiles extends NaviPanel {
-  static properties = { _files: { state: true }, _problem: { state: true }, _asking: { state: true } };
+  static properties = {
+    _files: { state: true }, _problem: { state: true }, _asking: { state: true }, _full: { state: true },
+  };
 
   constructor() {
     super();
@@ -30,6 +32,8 @@ export class NaviFiles extends NaviPanel {
     this._problem = null;
     /** The file of which it is asked whether it shall go. @type {string | null} */
     this._asking = null;
+    /** Whether some of those that were chosen had no room. */
+    this._full = false;
     this._id = openId.get() ?? '';
     /** How many of the message's files were there when the list was read. */
     this._there = 0;
@@ -52,11 +56,7 @@ export class NaviFiles extends NaviPanel {
     const made = changes.get() ?? [];
     return this.frame('files', t('files.title'), html`
       <p class="quiet">${t('files.hint')}</p>
-      <div class="panel-tools"><input type="file" id="files-input" class="off-screen" multiple tabindex="-1"
-        aria-hidden="true" data-testid="files-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
-        <button type="button" class="button small" data-testid="files-add"
-          @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#files-input'))
-            ?.click()}>${icons.clip}<span>${t('files.add')}</span></button></div>
+      ${isGuest.get() ? nothing : this.#tools()}
       ${uploadChips(attachmentsOf(this._id).filter(({ state }) => state !== 'done'))}
       ${this._problem === null
         ? nothing
@@ -75,6 +75,18 @@ export class NaviFiles extends NaviPanel {
         <div class="row-text"><navi-change .change=${change}></navi-change><p
           class="row-note">${t(`change.action.${change.action}`)} ·
             <time datetime=${change.at}>${formatTime(change.at)}</time></p></div></li>`)}</ul>`}`);
+  }
+
+  #tools() {
+    return html`<div class="panel-tools"><input type="file" id="files-input" class="off-screen" multiple tabindex="-1"
+        aria-hidden="true" data-testid="files-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
+        <button type="button" class="button small" data-testid="files-add"
+          @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#files-input'))
+            ?.click()}>${icons.clip}<span>${t('files.add')}</span></button></div>
+      ${!this._full
+        ? nothing
+        : html`<p class="row-note warn" role="alert"
+          data-testid="files-full">${t('composer.file_count', { n: MAX_FILES })}</p>`}`;
   }
 
   /** @param {SessionFile} file */
@@ -99,15 +111,17 @@ export class NaviFiles extends NaviPanel {
             @click=${() => { this._asking = null; }}>${t('queue.cancel')}</button></p>`}</div>
       <a class="icon-button" href=${path} download=${name} data-testid="file-download"
         title=${t('files.download', { name })} aria-label=${t('files.download', { name })}>${icons.download}</a>
-      <button type="button" class="icon-button" data-testid="file-delete" title=${t('files.delete')}
-        aria-label="${t('files.delete')}: ${name}"
-        @click=${() => { this._asking = file_id; }}>${icons.trash}</button></li>`;
+      ${isGuest.get() || !ownsOpen.get()
+        ? nothing
+        : html`<button type="button" class="icon-button" data-testid="file-delete" title=${t('files.delete')}
+          aria-label="${t('files.delete')}: ${name}"
+          @click=${() => { this._asking = file_id; }}>${icons.trash}</button>`}</li>`;
   }
 
   /** @param {Event} event */
   #chosen(event) {
     const input = /** @type {HTMLInputElement} */ (event.target);
-    addFiles(this._id, [...(input.files ?? [])], []);
+    this._full = !addFiles(this._id, [...(input.files ?? [])], []);
     input.value = '';
   }
 

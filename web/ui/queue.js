@@ -38,13 +38,18 @@ export class NaviQueue extends NaviElement {
         <span class="queued-tag">${t(`queue.mode.${mode}`)}</span>
         ${author === null ? nothing : html`<span class="author" dir="auto">${author}</span>`}
         <span class="queued-text" dir="auto">${item.content}</span>
-        <button type="button" class="icon-button" data-testid="queued-edit" title=${t('queue.edit')}
-          aria-label=${t('queue.edit')}
-          @click=${() => this.#edit(item)}>${icons.pencil}</button>
-        <button type="button" class="icon-button" data-testid="queued-withdraw" title=${t('queue.withdraw')}
-          aria-label=${t('queue.withdraw')}
-          @click=${() => withdraw(item.message_id)}>${icons.close}</button>`}
+        ${isGuest.get() ? nothing : this.#buttons(item)}`}
     </li>`;
+  }
+
+  /** @param {QueuedMessage} item */
+  #buttons(item) {
+    return html`<button type="button" class="icon-button" data-testid="queued-edit" title=${t('queue.edit')}
+        aria-label=${t('queue.edit')}
+        @click=${() => this.#edit(item)}>${icons.pencil}</button>
+      <button type="button" class="icon-button" data-testid="queued-withdraw" title=${t('queue.withdraw')}
+        aria-label=${t('queue.withdraw')}
+        @click=${() => withdraw(item.message_id)}>${icons.close}</button>`;
   }
 
   /**

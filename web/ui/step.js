@@ -5,7 +5,7 @@
 
 import { showToast } from '../app/actions.js';
 import { editPlan } from '../app/session.js';
-import { connection, todo } from '../app/signals.js';
+import { connection, isGuest, todo } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { actionsOf, editOf, markOf, standing } from '../state/plan.js';
@@ -151,7 +151,7 @@ export class NaviStepMenu extends StepForm {
   render() {
     const { step } = this;
     const actions = actionsOf(step);
-    if (actions.length === 0 && this._words === null) return nothing;
+    if (isGuest.get() || (actions.length === 0 && this._words === null)) return nothing;
     const label = `${t('plan.edit')}: ${step.text}`;
     return html`<button type="button" class="icon-button step-more" data-testid="step-more"
       aria-expanded=${String(this._open)} aria-controls=${this.base} title=${t('plan.edit')} aria-label=${label}
@@ -248,6 +248,7 @@ export class NaviStepMenu extends StepForm {
 /** Below a list of steps: another one. */
 export class NaviStepAdd extends StepForm {
   render() {
+    if (isGuest.get()) return nothing;
     return this._words !== null ? this.form(t('plan.words'), 'step-add')
       : html`<button type="button" class="button small plain step-add" data-testid="step-add"
         ?disabled=${connection.get() !== 'open'}

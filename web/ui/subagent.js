@@ -2,7 +2,7 @@
 /** @import { Stretch } from '../state/work.js' */
 
 import { loadRun, stopChild } from '../app/session.js';
-import { approvals, histories, isLoaded, partFor, profileName } from '../app/signals.js';
+import { approvals, histories, isGuest, isLoaded, partFor, profileName, sharedLink } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { approvalOf } from '../state/approvals.js';
@@ -107,7 +107,7 @@ export class NaviSubagent extends NaviElement {
             ${callState(shown)}<span class="turn">${icons.chevron}</span>
           </span>
         </button>
-        ${running && child?.state === 'running'
+        ${running && child?.state === 'running' && !isGuest.get()
           ? html`<button type="button" class="icon-button" data-testid="subagent-stop" ?disabled=${this._stopping}
           title=${t('subagent.stop')} aria-label="${t('subagent.stop')}: ${name}"
           @click=${() => void this.#stop(child.run_id)}>${icons.stop}</button>` : nothing}
@@ -136,6 +136,8 @@ export class NaviSubagent extends NaviElement {
 
   /** What stands in place of what it did. @param {History | undefined} history */
   #absent(history) {
+    // Whoever looks by a link can load none.
+    if (sharedLink.get() !== null) return nothing;
     if (history?.state === 'failed')
       return html`<div data-testid="subagent-error">${errorCard(history,
           html`<button type="button" class="button small" data-testid="subagent-retry"

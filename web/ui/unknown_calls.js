@@ -6,7 +6,7 @@
 
 import { announce } from '../app/announce.js';
 import { continueAfter, resolveCall } from '../app/unknown_calls.js';
-import { connection, focusWanted, resolving, session, target, unknownCalls } from '../app/signals.js';
+import { connection, focusWanted, isGuest, resolving, session, target, unknownCalls } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { placeOf, withoutCard } from '../state/unknown_calls.js';
@@ -101,14 +101,14 @@ function question({ call_id }, what) {
     data-testid="unknown-call" data-call-id=${call_id}>
     <div class="approval-head"><span class="approval-icon">${icons.warning}</span><div>
       <h2 id=${title}>${t('unknown.title')}</h2>${what}</div></div>
-    <div class="approval-actions">${
+    ${isGuest.get() ? nothing : html`<div class="approval-actions">${
       DECISIONS.map((decision) => html`<button type="button"
         class="button small ${decision === 'skip' ? 'plain' : 'soft'}"
       data-testid=${`unknown-${decision}`} aria-disabled=${String(blocked)}
       @click=${(/** @type {Event} */ event) => { if (!blocked) say(event, call_id, decision); }}
       >${chosen === decision
         ? html`<span class="spinner" aria-hidden="true"></span>`
-        : nothing}<span>${t(`unknown.${decision}`)}</span></button>`)}</div>
+        : nothing}<span>${t(`unknown.${decision}`)}</span></button>`)}</div>`}
   </section>`;
 }
 

@@ -1,7 +1,7 @@
 import { loadPanels } from '../app/actions.js';
 import { choice } from '../app/choice.js';
 import { canDictate, isAgreed } from '../app/dictation.js';
-import { setDraft } from '../app/drafts.js';
+import { draftOf, setDraft } from '../app/drafts.js';
 import { showsFirstSteps } from '../app/first_steps.js';
 import {
   chosenProfile, createError, creating, focusWanted, isGuest, NEW, openId, profiles, status,
@@ -68,10 +68,12 @@ export class NaviWelcome extends NaviElement {
   }
 }
 
-/** An example is put where it can still be changed, not sent. @param {string} text */
+/** An example is put where it can still be changed, not sent, behind what is written there. @param {string} text */
 export function writeBelow(text) {
   if (isGuest.get()) return;
-  setDraft(openId.get() ?? NEW, text);
+  const key = openId.get() ?? NEW;
+  const draft = draftOf(key).trimEnd();
+  setDraft(key, draft === '' ? text : `${draft}\n\n${text}`);
   focusWanted.set('composer');
 }
 
