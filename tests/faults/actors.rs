@@ -397,6 +397,35 @@ async fn a_panic_in_what_keeps_an_mcp_server() {
     sibling.ends_well(&model, &server).await;
 }
 
+/// The run goes on before the server is there.
+#[tokio::test]
+async fn a_call_of_an_mcp_server_that_a_person_allows_after_a_crash_is_made() {
+    let (model, house) = house(&[]);
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/mcp_server.py");
+    let late = "sleep 1; exec python3 \"$0\" well";
+    let config = json!({"mcpServers": {"late": {"command": "sh", "args": ["-c", late, program]}}});
+    put_file(&house.data_dir().join("mcp.json"), &config.to_string());
+    let server = house.start();
+    until(&server, "/mcp", |servers| {
+        let mut servers = servers.as_array()?.iter();
+        servers.find(|it| it["state"] == "ready").cloned()
+    })
+    .await;
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    let text = "use the tool: mcp__late__echo {\"text\": \"still here\"}";
+    tab.send(&json!({"type": "message", "content": text})).await;
+    let id = tab.next_of("approval_requested").await["approval_id"].clone();
+    let server = server.crash_and_restart();
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "approve", "approval_id": id, "decision": "once"}))
+        .await;
+    let result = tab.next_of("tool_call").await;
+    assert_eq!(result["success"], true, "{result}");
+    tab.next_of("stream_end").await;
+    model.assert_clean();
+}
+
 #[tokio::test]
 async fn a_panic_in_a_tab() {
     let (model, _house, server, sibling) = rig(&[]).await;

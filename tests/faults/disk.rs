@@ -240,3 +240,27 @@ async fn a_database_whose_file_is_gone_takes_nothing_until_it_is_back() {
     let server = server.crash_and_restart();
     assert_eq!(client_ids(&server, &session).await, ["before", "gone"]);
 }
+
+/// It stays deleted until its files are back.
+#[tokio::test]
+async fn a_session_whose_files_cannot_be_moved_back_is_had_back_later() {
+    let server = House::new(&[]).start();
+    let session = server.new_session().await;
+    let path = format!("/sessions/{session}");
+    let workspace = server.house().data_dir().join("session_files");
+    let workspace = workspace.join(&session);
+    fs::create_dir_all(&workspace).unwrap();
+    fs::write(workspace.join("note.txt"), "kept").unwrap();
+    let (status, _) = server.call(Method::DELETE, &path, None).await;
+    assert!(status.is_success(), "{status}");
+    assert!(!workspace.exists());
+    fs::create_dir(&workspace).unwrap();
+    fs::write(workspace.join("in_the_way"), "").unwrap();
+    let restore = format!("{path}/restore");
+    let (status, _) = server.call(Method::POST, &restore, Some(json!({}))).await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    fs::remove_dir_all(&workspace).unwrap();
+    server.post(&restore, json!({})).await;
+    let note = fs::read_to_string(workspace.join("note.txt")).unwrap();
+    assert_eq!(note, "kept");
+}

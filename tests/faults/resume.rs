@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
-use crate::fake_model::{FakeModel, Recorded, Reply, Step};
+use crate::fake_model::{Config, FakeModel, Recorded, Reply, Step};
 use crate::rounds::rounds;
 use crate::script::{UNTOLD, spawn};
 use crate::server::{House, PATIENCE, Server, Socket, TOKEN, client};
@@ -460,6 +460,39 @@ async fn a_tab_that_comes_before_a_waiting_run_goes_on_sees_it_from_its_start() 
         .await;
     assert_eq!(tab.next_of("tool_call").await["success"], false);
     tab.next_of("stream_end").await;
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn a_question_outlives_a_restart_without_a_model_server() {
+    let model = FakeModel::start();
+    model.script([writes()[0].clone()]);
+    let url = model.url();
+    let house = House::new(&[("OLLAMA_HOST", &url), ("NAVI_CONSENT_MODE", "ask")]);
+    let server = house.start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "write"}))
+        .await;
+    let asked = tab.next_of("approval_requested").await;
+    model.configure(Config {
+        ollama: false,
+        openai: false,
+        ..Config::default()
+    });
+    let server = server.crash_and_restart();
+    server.says("run cannot go on yet").await;
+    let mut tab = server.tab(&session, None).await;
+    assert_eq!(tab.next_of("approval_requested").await, asked);
+    tab.send(&json!({"type": "approve", "approval_id": asked["approval_id"], "decision": "once"}))
+        .await;
+    tab.next_of("approval_resolved").await;
+    model.configure(Config::default());
+    let frames = tab.until("stream_end").await;
+    let results = frames.iter().filter(|frame| frame["type"] == "tool_call");
+    let results: Vec<_> = results.map(|frame| &frame["success"]).collect();
+    assert_eq!(results, [&json!(true)]);
+    assert_eq!(file(&server, &session, "a.txt").as_deref(), Some("a"));
     model.assert_clean();
 }
 

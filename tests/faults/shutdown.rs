@@ -147,6 +147,39 @@ async fn sigterm_while_an_approval_waits_leaves_it_waiting() {
     model.assert_clean();
 }
 
+/// Nobody opens the session again.
+#[tokio::test]
+async fn sigterm_while_a_message_waits_has_it_answered_after_the_next_start() {
+    let (model, house) = house(&[]);
+    let mut server = house.start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    model.script([Step::text("one "), Step::hold("end")]);
+    tab.send(&json!({"type": "message", "content": "first"}))
+        .await;
+    tab.next_of("stream_delta").await;
+    tab.send(&json!({"type": "message", "content": "second"}))
+        .await;
+    assert_eq!(tab.next_of("message_accepted").await["queued"], true);
+    let asked = Instant::now();
+    server.ask_to_end();
+    server.says("shutting down").await;
+    model.release("end");
+    assert_eq!(tab.closed().await, SERVICE_RESTART);
+    drop(tab);
+    ends_in_order(&mut server, asked).await;
+    drop(server);
+
+    let _server = house.start();
+    model
+        .wait_for(|chats| {
+            let mut chats = chats.iter();
+            chats.any(|chat| chat.last_user_text().contains("second"))
+        })
+        .await;
+    model.assert_clean();
+}
+
 /// The second signal ends it where it is, as a person means who sends it.
 #[tokio::test]
 async fn sigterm_twice() {

@@ -5,7 +5,7 @@ use tokio::time::{Duration, Instant};
 
 use super::talking;
 use super::view::View;
-use crate::fake_model::Step;
+use crate::fake_model::{Recorded, Step};
 use crate::server::Server;
 
 /// Text waits at most this long for the log.
@@ -88,6 +88,35 @@ async fn kill_in_mid_answer_keeps_all_but_the_last_quarter_second() {
         .await;
     let frames = tab.until("stream_end").await;
     assert_eq!(frames.last().unwrap()["content"], "You said: still there?");
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn an_answer_made_anew_that_said_nothing_yet_goes_on_after_a_kill() {
+    let (model, server) = talking();
+    let session = server.new_session().await;
+    let path = format!("/sessions/{session}");
+    let said = json!({"content": "hi"});
+    server.post(&format!("{path}/messages"), said).await;
+    let before = server.get(&path).await;
+    model.script([Step::Silence]);
+    let mut tab = server.tab(&session, before["last_seq"].as_u64()).await;
+    let anew = json!({"message_id": before["messages"][0]["id"]});
+    server.post(&format!("{path}/branches"), anew).await;
+    tab.next_of("branch_changed").await;
+    model
+        .wait_for(|chats| {
+            let asked = |chat: &&Recorded| chat.last_user_text() == "hi";
+            chats.iter().filter(asked).count() == 2
+        })
+        .await;
+    let server = server.crash_and_restart();
+    assert_eq!(server.get(&path).await["can_continue"], true);
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "continue"})).await;
+    let frames = tab.until("stream_end").await;
+    assert_eq!(frames.last().unwrap()["content"], "You said: hi");
+    assert_eq!(server.get(&path).await["forks"][0]["shown"], 1);
     model.assert_clean();
 }
 

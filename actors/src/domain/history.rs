@@ -182,13 +182,13 @@ pub fn page_start(newest: &[Place], most: usize) -> u64 {
     newest.get(first + 1).map_or(0, |before| before.ordinal + 1)
 }
 
-/// The branch that says the message at `ordinal` of the path of `shown` anew, and what came
-/// after it. `before` is the message before it on that path. None where the session has
-/// [`MAX_BRANCHES`] already.
+/// The branch that says, or answers, the message at `ordinal` of the path of `shown` anew, and
+/// what came after it. `before` is the last message of that path which both share. None where the
+/// session has [`MAX_BRANCHES`] already.
 ///
 /// It forks from the branch that holds `before`, right after it: so all that ever stood in
 /// one place forks from the same one. What the model sees of the part that is shared stays
-/// the same, unless the fork lies inside what a summary replaces.
+/// the same, unless the message lies inside what a summary replaces.
 #[must_use]
 pub fn fork(
     branches: &[Branch],

@@ -264,6 +264,13 @@ fn a_stored_loop_goes_on_from_what_was_recorded_after_it() {
     run.resume(&answered, now());
     assert!(run.asked(&reads[1].call.id).is_none());
     assert_eq!(names(&group(&run)), ["read2"]);
+
+    // One that cannot go on leaves no call open.
+    let gone = NaviError::new(ErrorCode::BackendUnavailable, "gone");
+    let told = told(&run.on_not_resumed(gone, now()));
+    let results = told.iter().filter(|told| *told == "tool_call");
+    assert_eq!(results.count(), 3);
+    assert_eq!(told[told.len() - 2..], ["error", "ended:failed"]);
 }
 
 #[test]

@@ -229,10 +229,11 @@ impl Engine {
         self.refuse_when_closed()?;
         self.check_sessions(user).await?;
         let (to, from) = self.workspace_and_trash(user, session);
+        // Its files first: where this is cut off in between, it can be asked for once more.
+        move_dir(&from, &to).await?;
         let summary = self
             .stored(async move |store| store.restore(user, session).await)
             .await?;
-        move_dir(&from, &to).await?;
         self.services.hub.session_changed(summary.clone());
         Ok(summary)
     }

@@ -40,7 +40,7 @@ use crate::root::{OpenSession, SystemRoot, store_error};
 use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
 use crate::session::log_moments::LogMoments;
 use crate::session_turns::SessionTurns;
-use crate::store::{LogLimits, Store};
+use crate::store::{LogLimits, Store, StoreError};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
 use crate::tools::lent::Lending;
 use crate::tools::registry::{Registry, Toolbox};
@@ -275,21 +275,15 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Opens every session whose run a crash cut off, so that it gets its end.
+    /// Opens every session whose run a crash cut off, so that it gets its end, and every one with a
+    /// message that waits to be answered.
     async fn recover_sessions(&self) -> Result<(), NaviError> {
-        let cut_off = self
-            .services
-            .store
-            .running_sessions()
-            .await
-            .map_err(|error| store_error(&error))?;
-        for session in cut_off {
-            let user = self
-                .services
-                .store
-                .session_owner_user(session)
-                .await
-                .map_err(|error| store_error(&error))?;
+        let store = &self.services.store;
+        let failed = |error: StoreError| store_error(&error);
+        let mut found = store.running_sessions().await.map_err(failed)?;
+        found.extend(store.waiting_sessions().await.map_err(failed)?);
+        for session in found {
+            let user = store.session_owner_user(session).await.map_err(failed)?;
             if let Err(error) = self.open(OpenSession::as_owner(user, session)).await {
                 tracing::error!(%session, %error, "session could not be recovered");
             }

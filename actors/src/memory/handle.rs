@@ -159,7 +159,9 @@ impl MemoryHandle {
             at: now(),
         };
         let name = new.name.clone();
-        match self.save(user, new).await? {
+        let store = self.store.clone();
+        let correcting = async move { store.correct_fact(user, new).await };
+        match self.saved(user, correcting).await? {
             SavedFact::Created(fact)
             | SavedFact::Confirmed(fact)
             | SavedFact::Replaced { fact, .. }
@@ -174,9 +176,16 @@ impl MemoryHandle {
     /// `memory_full` (never [`SavedFact::Full`]); what the store says.
     pub async fn save(&self, user: UserId, new: NewFact) -> Result<SavedFact, NaviError> {
         let store = self.store.clone();
-        let saved = self
-            .on_runtime(async move { store.save_fact(user, new).await })
-            .await?;
+        self.saved(user, async move { store.save_fact(user, new).await })
+            .await
+    }
+
+    async fn saved(
+        &self,
+        user: UserId,
+        saving: impl Future<Output = Result<SavedFact, StoreError>> + Send + 'static,
+    ) -> Result<SavedFact, NaviError> {
+        let saved = self.on_runtime(saving).await?;
         if saved == SavedFact::Full {
             return Err(NaviError::new(
                 ErrorCode::MemoryFull,

@@ -1,26 +1,38 @@
 //! The start of a run: its conversation, its profile and its model.
 
+use std::time::Duration;
+
 use actix::Addr;
+use tokio::time::Instant;
 
 use super::context::RunContext;
 use super::driver::{Basis, Driver};
+use super::parking::as_it_stands;
 use super::turn::RunTurn;
 use super::{ChildReport, RunActor, RunSetup, Work};
 use crate::domain::context;
 use crate::domain::model_choice::{self, Choice, RunConfig};
-use crate::domain::run_loop::{Cut, Record, RunLoop, RunStart, ended_unbegun};
+use crate::domain::run_loop::{CallPlan, Cut, Record, RunLoop, RunStart, ended_unbegun};
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::StartPoint;
 use crate::metrics;
 use crate::profiles::SessionProfile;
-use crate::protocol::error::NaviError;
+use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::message::Role;
 use crate::protocol::phrase::{Phrase, PhraseCode};
+use crate::protocol::powers::Powers;
 use crate::protocol::session::SessionSummary;
 use crate::root::store_error;
 use crate::services::{Services, now};
-use crate::session::messages::Ask;
+use crate::session::messages::{Ask, Tell};
+use crate::tools::registry::Registry;
+
+/// How long until a run that cannot go on after a restart is tried again.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How long it waits for the tools of its open calls, at most, and how often it looks for them.
+const TOOLS_WAIT: Duration = Duration::from_secs(10);
+const TOOLS_LOOK: Duration = Duration::from_millis(100);
 
 /// Drives a run from its start to its end.
 pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
@@ -35,29 +47,28 @@ pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
     if !setup.work.goes_on() {
         turn.take(&mut setup.deadline).await;
     }
-    let begun = tokio::select! {
-        biased;
-        () = setup.ends.stop.cancelled() => None,
-        begun = begin(&setup, turn, known) => Some(begun),
-    };
-    let error = match begun {
+    let error = match begin_in_time(&mut setup, known).await {
         Some(Ok(begun)) => {
-            let (driver, config, records) = driver(setup, own, begun);
+            let (driver, config, records) = driver(setup, own, begun, turn);
             return driver.drive(config, records).await;
         }
         Some(Err(error)) => {
             tracing::warn!(code = ?error.code, %error, "run cannot begin");
             Some(error)
         }
-        None => None,
+        None if setup.ends.stop.is_cancelled() => None,
+        None => return leave(&mut setup).await,
     };
     let problem = error.as_ref().map(|error| error.message.clone());
     let mut records = Vec::new();
-    if let (None, Work::Turn(turn)) = (&error, &mut setup.work)
+    if let Work::Turn(turn) = &mut setup.work
         && let StartPoint::Stored(run_loop) = &mut turn.from
     {
         // Its calls are open.
-        records = run_loop.cut(&Cut::Stopped, None, now());
+        records = match &error {
+            Some(error) => run_loop.on_not_resumed(error.clone(), now()),
+            None => run_loop.cut(&Cut::Stopped, None, now()),
+        };
     }
     if records.is_empty() {
         records = ended_unbegun(origin, error);
@@ -88,15 +99,99 @@ enum ModelTold {
 struct Begun {
     config: RunConfig,
     told: ModelTold,
-    basis: Basis,
+    context: RunContext,
+    /// Its user's.
+    powers: Powers,
+}
+
+/// Begins the run. One from before a restart, which may wait for a person, is not ended by a model
+/// server or a database that is not there yet: it is tried again, for as long as a run may take.
+/// None where it was stopped, or is to be left.
+async fn begin_in_time(
+    setup: &mut RunSetup,
+    mut known: Option<Box<RunConfig>>,
+) -> Option<Result<Begun, NaviError>> {
+    let began = Instant::now();
+    if setup.work.goes_on() {
+        tokio::select! {
+            biased;
+            () = setup.ends.stop.cancelled() => return None,
+            () = setup.ends.leaves() => return None,
+            () = tools_are_there(setup) => {}
+        }
+    }
+    loop {
+        let begun = tokio::select! {
+            biased;
+            () = setup.ends.stop.cancelled() => return None,
+            begun = begin(setup, known.take()) => begun,
+        };
+        let is_in_time = setup.work.goes_on() && Instant::now() < setup.deadline;
+        let error = match begun {
+            Err(error) if is_in_time && may_pass(&error) => error,
+            begun => {
+                if setup.work.goes_on() {
+                    // That wait is not its time.
+                    setup.deadline += began.elapsed();
+                }
+                return Some(begun);
+            }
+        };
+        tracing::warn!(code = ?error.code, %error, "run cannot go on yet");
+        tokio::select! {
+            biased;
+            () = setup.ends.stop.cancelled() => return None,
+            () = setup.ends.leaves() => return None,
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+}
+
+/// Waits for the tools of the calls that a restart left to be made: those of an MCP server come
+/// when it has started.
+async fn tools_are_there(setup: &RunSetup) {
+    let Work::Turn(turn) = &setup.work else {
+        return;
+    };
+    let StartPoint::Stored(run_loop) = &turn.from else {
+        return;
+    };
+    let mut calls = run_loop.not_begun();
+    calls.retain(|planned| !planned.lent && matches!(planned.plan, CallPlan::Run { .. }));
+    let until = Instant::now() + TOOLS_WAIT;
+    let is_there = |tools: &Registry| calls.iter().all(|planned| tools.has(&planned.call.name));
+    while !is_there(&setup.services.toolbox.now()) && Instant::now() < until {
+        tokio::time::sleep(TOOLS_LOOK).await;
+    }
+}
+
+/// Whether it may be otherwise in a moment.
+fn may_pass(error: &NaviError) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::BackendUnavailable | ErrorCode::StoreUnavailable
+    )
+}
+
+/// The service shuts down before the run could go on: it is left in the store as it stands.
+async fn leave(setup: &mut RunSetup) {
+    let run_id = setup.origin.run_id;
+    if setup.ends.park.is_cancelled()
+        && let Work::Turn(turn) = &mut setup.work
+        && let StartPoint::Stored(run_loop) = &mut turn.from
+    {
+        let mut records = run_loop.park(None, now());
+        records.extend(as_it_stands(run_loop));
+        let stands = Command::Record { run_id, records };
+        let _ = setup.session.send(Ask::<u64>::new(stands)).await;
+    }
+    // A session that is gone has nothing to leave.
+    let park = Tell(Command::Park(run_id), None);
+    let _ = setup.session.send(park).await;
 }
 
 /// Reads the conversation and finds the run's profile, its model, and what its user may use.
-async fn begin(
-    setup: &RunSetup,
-    turn: RunTurn,
-    known: Option<Box<RunConfig>>,
-) -> Result<Begun, NaviError> {
+async fn begin(setup: &RunSetup, known: Option<Box<RunConfig>>) -> Result<Begun, NaviError> {
     if let Work::Turn(_) = setup.work {
         setup.services.people.check_tokens(setup.user_id).await?;
     }
@@ -113,11 +208,8 @@ async fn begin(
     Ok(Begun {
         config,
         told,
-        basis: Basis {
-            context,
-            powers: powers.map_err(|error| store_error(&error))?,
-            turn,
-        },
+        context,
+        powers: powers.map_err(|error| store_error(&error))?,
     })
 }
 
@@ -154,12 +246,19 @@ fn driver(
     mut setup: RunSetup,
     own: Addr<RunActor>,
     begun: Begun,
+    turn: RunTurn,
 ) -> (Driver, RunConfig, Vec<Record>) {
     let Begun {
         config,
         told,
-        basis,
+        context,
+        powers,
     } = begun;
+    let basis = Basis {
+        context,
+        powers,
+        turn,
+    };
     let from = match &mut setup.work {
         Work::Turn(turn) => std::mem::take(&mut turn.from),
         Work::Child(_) => StartPoint::default(),

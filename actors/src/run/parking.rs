@@ -2,7 +2,7 @@
 
 use super::Work;
 use super::driver::Driver;
-use crate::domain::run_loop::{ModelReply, Record};
+use crate::domain::run_loop::{ModelReply, Record, RunLoop};
 use crate::domain::session::command::Command;
 use crate::services::now;
 use crate::session::messages::{RunGone, Tell};
@@ -13,13 +13,7 @@ impl Driver {
         if self.origin.is_subagent() {
             return None;
         }
-        match serde_json::to_string(&self.run_loop) {
-            Ok(json) => Some(Record::Waits(json)),
-            Err(error) => {
-                tracing::error!(%error, "the loop could not be stored, a restart will end it");
-                None
-            }
-        }
+        as_it_stands(&self.run_loop)
     }
 
     /// Whether a shutdown may leave this run as it waits. A child goes with its process: its
@@ -45,5 +39,16 @@ impl Driver {
         let park = Tell(Command::Park(self.origin.run_id), None);
         let _ = self.session.send(park).await;
         Err(RunGone)
+    }
+}
+
+/// A loop as it stands, for a restart.
+pub(super) fn as_it_stands(run_loop: &RunLoop) -> Option<Record> {
+    match serde_json::to_string(run_loop) {
+        Ok(json) => Some(Record::Waits(json)),
+        Err(error) => {
+            tracing::error!(%error, "the loop could not be stored, a restart will end it");
+            None
+        }
     }
 }

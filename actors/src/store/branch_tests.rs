@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use chrono::TimeDelta;
 
 use super::conversation::MAX_ORDINAL;
-use super::testing::{TestDb, Writer, at, on_both, user_message};
+use super::testing::{TestDb, Writer, at, ended, event, on_both, run, user_message};
 use super::{Store, StoreError};
 use crate::domain::history::{Branch, ContextState, MessagePosition, fork, path};
-use crate::domain::session::write::Write;
+use crate::domain::session::write::{EventRow, RunRow, Write};
 use crate::protocol::command::CallDecision;
 use crate::protocol::ids::{CallId, MessageId};
 use crate::protocol::message::Message;
+use crate::protocol::session::RunState;
 
 on_both!(
     messages_stand_on_the_branch_that_is_shown,
@@ -24,6 +25,7 @@ on_both!(
     commits_of_one_group_follow_each_other,
     a_branch_that_makes_no_sense_is_refused,
     a_message_is_found_with_its_place,
+    a_run_that_said_nothing_is_on_the_branch_that_it_began_on,
 );
 
 fn branch(id: u32, parent_id: u32, fork_ordinal: u64) -> Branch {
@@ -358,4 +360,62 @@ async fn a_message_is_found_with_its_place(db: TestDb) {
     }
     let unknown = store.message_ordinal(writer.id, MessageId::new()).await;
     assert_eq!(unknown, Ok(None));
+}
+
+async fn a_run_that_said_nothing_is_on_the_branch_that_it_began_on(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    let first = run();
+    let question = Message {
+        id: first.message_id,
+        run_id: first.run_id,
+        ..user_message("a")
+    };
+    writer
+        .write(vec![
+            Write::Message(Arc::new(question)),
+            Write::RunStarted(first.clone()),
+            ended(&first, RunState::Completed),
+        ])
+        .await
+        .unwrap();
+    let branch_of_run = async || writer.load().await.last_run_branch;
+    assert_eq!(branch_of_run().await, 0);
+
+    let answers = |run: RunRow| RunRow {
+        message_id: first.message_id,
+        ..run
+    };
+    let anew = answers(run());
+    let told = EventRow {
+        run_id: Some(anew.run_id),
+        kind: "branch_changed".to_owned(),
+        json: r#"{"seq":1,"type":"branch_changed","branch_id":1}"#.to_owned(),
+        ..event(1)
+    };
+    writer
+        .write(vec![
+            Write::Fork(branch(1, 0, 1)),
+            Write::RunStarted(anew.clone()),
+            Write::Event(told),
+        ])
+        .await
+        .unwrap();
+    assert_eq!(branch_of_run().await, 1, "it goes");
+
+    writer
+        .write(vec![ended(&anew, RunState::Failed)])
+        .await
+        .unwrap();
+    assert_eq!(branch_of_run().await, 1, "it failed");
+
+    let goes_on = answers(run());
+    let writes = vec![
+        Write::RunStarted(goes_on.clone()),
+        ended(&goes_on, RunState::Failed),
+        Write::ShowBranch(0),
+    ];
+    writer.write(writes).await.unwrap();
+    let loaded = writer.load().await;
+    assert_eq!((loaded.branch_id, loaded.last_run_branch), (0, 1));
 }

@@ -17,7 +17,7 @@ use super::rows::{
     SummaryRow, branch_from_row, chunk_from_row, message_from_row, queued_from_row, run_from_row,
     summary_from_row,
 };
-use super::run_log::with_descendants;
+use super::run_log::{told_branch, with_descendants};
 use super::values::{DbText, from_db, from_json, name_of, named};
 use super::{Store, StoreError, shares};
 use crate::domain::history::Branch;
@@ -102,8 +102,10 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         Some(run) => run_messages(moment, id, run).await?,
         None => Vec::new(),
     };
-    // The answered message, of an older run on perhaps another branch, stands first.
-    let last_run_branch = rows.last().map_or(0, |row| row.branch_id);
+    let last_run_branch = match &last_run {
+        Some(run) => run_branch(moment, &row, run, &rows).await?,
+        None => 0,
+    };
     let messages: Vec<Message> = rows
         .into_iter()
         .map(message_from_row)
@@ -339,6 +341,26 @@ async fn run_messages(
         rows.insert(0, answered);
     }
     Ok(rows)
+}
+
+/// The branch that a run began on. `rows` are its messages, after the one that it answers.
+async fn run_branch(
+    moment: &DatabaseTransaction,
+    row: &session::Model,
+    run: &run::Model,
+    rows: &[message::Model],
+) -> Result<i64, StoreError> {
+    let newest = rows.last();
+    if let Some(own) = newest.filter(|message| message.run_id == run.id) {
+        return Ok(own.branch_id);
+    }
+    // No other branch can be shown while it goes.
+    if run.state == name_of(&RunState::Running)? {
+        return Ok(row.branch_id);
+    }
+    // It said nothing: it answered anew on a branch that it told of, or went on from one that did.
+    let told = told_branch(moment, run).await?;
+    Ok(told.unwrap_or_else(|| newest.map_or(0, |answered| answered.branch_id)))
 }
 
 /// The runs that are still marked as running, oldest first.

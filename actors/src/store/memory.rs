@@ -4,7 +4,7 @@
 //! new revision, so that no summary outlives a fact that was deleted, and a model that was
 //! asked before a change cannot write after it.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, OnConflict, Query};
 use sea_orm::{
@@ -15,7 +15,9 @@ use sea_orm::{
 use super::entities::{
     memory_fact, memory_forgotten, memory_former, memory_summary, session, session_memory,
 };
-use super::memory_facts::{facts, find, former_from_row, former_of, is, lock, put, refresh};
+use super::memory_facts::{
+    changed_at, facts, find, former_from_row, former_of, is, lock, refresh, save,
+};
 use super::values::db_time;
 use super::{Store, StoreError};
 use crate::domain::memory::{FactName, MAX_FORGOTTEN, NewFact};
@@ -167,15 +169,27 @@ impl Store {
     /// [`StoreError::Corrupt`] where the user or the source session is unknown;
     /// [`StoreError::Unavailable`].
     pub async fn save_fact(&self, user: UserId, new: NewFact) -> Result<SavedFact, StoreError> {
-        let at = new.at;
         let transaction = self.begin_write().await?;
-        lock(&transaction, user, at).await?;
-        let saved = put(&transaction, user, new).await?;
-        if saved.changed() {
-            refresh(&transaction, user, at).await?;
-            transaction.commit().await?;
+        lock(&transaction, user, new.at).await?;
+        save(transaction, user, new).await
+    }
+
+    /// Saves a fact as its user wants it: that stands, though the clock was ahead when the fact
+    /// was last changed or forgotten.
+    ///
+    /// # Errors
+    /// As [`Store::save_fact`].
+    pub async fn correct_fact(
+        &self,
+        user: UserId,
+        mut new: NewFact,
+    ) -> Result<SavedFact, StoreError> {
+        let transaction = self.begin_write().await?;
+        lock(&transaction, user, new.at).await?;
+        if let Some(changed) = changed_at(&transaction, user, &new.name).await? {
+            new.at = new.at.max(changed + TimeDelta::microseconds(1));
         }
-        Ok(saved)
+        save(transaction, user, new).await
     }
 
     /// Forgets a fact and its history. Tells whether it was there.

@@ -98,6 +98,21 @@ pub(super) async fn put(
     }
 }
 
+/// Puts a fact in its place, and ends the transaction. The caller holds the [`lock`].
+pub(super) async fn save(
+    transaction: DatabaseTransaction,
+    user: UserId,
+    new: NewFact,
+) -> Result<SavedFact, StoreError> {
+    let at = new.at;
+    let saved = put(&transaction, user, new).await?;
+    if saved.changed() {
+        refresh(&transaction, user, at).await?;
+        transaction.commit().await?;
+    }
+    Ok(saved)
+}
+
 async fn create(
     transaction: &DatabaseTransaction,
     user: UserId,
@@ -202,6 +217,18 @@ pub(super) async fn find(
         .one(db)
         .await?;
     Ok(row.map(fact_from_row))
+}
+
+/// When a fact was last changed or forgotten.
+pub(super) async fn changed_at(
+    transaction: &DatabaseTransaction,
+    user: UserId,
+    name: &FactName,
+) -> Result<Option<DateTime<Utc>>, DbErr> {
+    match find(transaction, user, name).await? {
+        Some(known) => Ok(Some(known.updated_at)),
+        None => forgotten_at(transaction, user, name).await,
+    }
 }
 
 async fn forgotten_at(

@@ -16,6 +16,7 @@ use crate::protocol::people::UserRole;
 
 on_both!(
     newer_facts_win_and_old_values_are_kept,
+    what_a_user_corrects_stands_though_the_clock_was_ahead,
     history_is_bounded_and_goes_with_its_fact,
     a_forgotten_fact_does_not_come_back_from_older_words,
     forgetting_everything_takes_what_was_said_as_read,
@@ -101,6 +102,23 @@ async fn newer_facts_win_and_old_values_are_kept(db: TestDb) {
             .await
             .unwrap()
     );
+}
+
+async fn what_a_user_corrects_stands_though_the_clock_was_ahead(db: TestDb) {
+    let store = db.open().await;
+    let user = user(&store).await;
+    let ahead = fact("home", "Kyiv", 9_000);
+    store.save_fact(user, ahead).await.unwrap();
+    let corrected = store.correct_fact(user, fact("home", "Lviv", 1)).await;
+    assert!(matches!(corrected.unwrap(), SavedFact::Replaced { .. }));
+    let expected = [("home".to_owned(), "Lviv".to_owned())];
+    assert_eq!(values(&store, user).await, expected);
+
+    let forgotten = store.forget_fact(user, &name("home"), at(9_001)).await;
+    assert!(forgotten.unwrap());
+    let again = store.correct_fact(user, fact("home", "Lviv", 2)).await;
+    assert!(matches!(again.unwrap(), SavedFact::Created(_)));
+    assert_eq!(values(&store, user).await, expected);
 }
 
 async fn history_is_bounded_and_goes_with_its_fact(db: TestDb) {

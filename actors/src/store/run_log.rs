@@ -1,5 +1,6 @@
 //! The log of one run and its subagents, for a page that opens them later.
 
+use sea_orm::sea_query::Query;
 use sea_orm::{
     ColumnTrait, DatabaseTransaction, EntityTrait, FromQueryResult, QueryFilter, QueryOrder,
     QuerySelect,
@@ -92,6 +93,36 @@ impl Store {
         told.map(|(run_id, json)| Ok((RunId(*run_id), from_json("events.json", &json.0)?)))
             .collect()
     }
+}
+
+/// The last branch that a run told of which answers the same message as this one.
+pub(super) async fn told_branch(
+    moment: &DatabaseTransaction,
+    run: &run::Model,
+) -> Result<Option<i64>, StoreError> {
+    #[derive(serde::Deserialize)]
+    struct BranchChanged {
+        branch_id: i64,
+    }
+    let same_message = Query::select()
+        .column(run::Column::Id)
+        .from(run::Entity)
+        .and_where(run::Column::SessionId.eq(run.session_id))
+        .and_where(run::Column::MessageId.eq(run.message_id))
+        .and_where(run::Column::ParentRunId.is_null())
+        .take();
+    let told: Option<DbText> = event::Entity::find()
+        .select_only()
+        .column(event::Column::Json)
+        .filter(event::Column::RunId.in_subquery(same_message))
+        .filter(event::Column::Kind.eq("branch_changed"))
+        .order_by_desc(event::Column::Seq)
+        .limit(1)
+        .into_tuple()
+        .one(moment)
+        .await?;
+    let told = told.map(|json| from_json::<BranchChanged>("events.json", &json.0));
+    Ok(told.transpose()?.map(|changed| changed.branch_id))
 }
 
 /// The run, its children, theirs, and so on.

@@ -7,12 +7,13 @@ use super::testing::{Part, TestDb, Writer, at, ended, on_both, run, user_message
 use super::types::{Listed, NewSession};
 use crate::domain::run_loop::EndReason;
 use crate::domain::session::write::{RunRow, Write};
+use crate::protocol::command::SendMode;
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId};
 use crate::protocol::message::{Message, ToolCall, ToolOutcome};
 use crate::protocol::people::UserRole;
 use crate::protocol::phrase::{Phrase, PhraseCode};
-use crate::protocol::session::{RunState, SessionState};
+use crate::protocol::session::{QueuedMessage, RunState, SessionState};
 
 on_both!(
     the_list_is_pinned_first_then_latest,
@@ -26,6 +27,7 @@ on_both!(
     why_the_last_run_ended_is_read_with_its_code,
     two_handles_write_at_once,
     a_session_that_is_seized_fences_its_own_owner,
+    sessions_with_a_message_that_waits_are_known,
 );
 
 async fn the_list_is_pinned_first_then_latest(db: TestDb) {
@@ -444,4 +446,28 @@ async fn a_session_that_is_seized_fences_its_own_owner(db: TestDb) {
     assert_eq!(hangs.write(late).await, Err(StoreError::Fenced));
     let kept = store.take_session(hangs.id, &hangs.owner).await.unwrap();
     assert_eq!(kept, seized, "it is only moved on where it is seized");
+}
+
+async fn sessions_with_a_message_that_waits_are_known(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    assert_eq!(store.waiting_sessions().await.unwrap(), []);
+    let waits = QueuedMessage {
+        message_id: MessageId::new(),
+        run_id: RunId::new(),
+        content: "and then".to_owned(),
+        images: Vec::new(),
+        files: Vec::new(),
+        client_id: None,
+        mode: SendMode::Queue,
+        author: None,
+        created_at: at(1),
+    };
+    writer.write(vec![Write::Enqueue(waits)]).await.unwrap();
+    assert_eq!(store.waiting_sessions().await.unwrap(), [writer.id]);
+    writer.write(vec![Write::Held(true)]).await.unwrap();
+    assert_eq!(store.waiting_sessions().await.unwrap(), [], "held back");
+    let gone = vec![Write::Held(false), Write::Deleted(Some(at(2)))];
+    writer.write(gone).await.unwrap();
+    assert_eq!(store.waiting_sessions().await.unwrap(), [], "deleted");
 }

@@ -11,7 +11,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::entities::{approval, branch, run, session};
+use super::entities::{approval, branch, queued_message, run, session};
 use super::rows::{SummaryRow, branch_to_row, summary_from_row};
 use super::types::{Listed, NewSession};
 use super::usage::keep_used;
@@ -225,6 +225,28 @@ impl Store {
             .filter(run::Column::State.eq(name_of(&RunState::Running)?))
             .filter(session::Column::DeletedAt.is_null())
             .order_by_asc(run::Column::SessionId)
+            .into_tuple()
+            .all(&self.read)
+            .await?;
+        Ok(ids.into_iter().map(SessionId).collect())
+    }
+
+    /// The sessions with a message that waits and that no stop holds back: a shutdown leaves them.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn waiting_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
+        let waiting = Query::select()
+            .column(queued_message::Column::SessionId)
+            .from(queued_message::Entity)
+            .take();
+        let ids = session::Entity::find()
+            .select_only()
+            .column(session::Column::Id)
+            .filter(session::Column::Id.in_subquery(waiting))
+            .filter(session::Column::Held.eq(false))
+            .filter(session::Column::DeletedAt.is_null())
+            .order_by_asc(session::Column::Id)
             .into_tuple()
             .all(&self.read)
             .await?;

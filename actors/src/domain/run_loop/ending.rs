@@ -26,6 +26,16 @@ impl RunLoop {
         records
     }
 
+    /// It cannot go on after a restart: it fails, and every open call gets its result.
+    pub fn on_not_resumed(&mut self, error: NaviError, now: DateTime<Utc>) -> Vec<Record> {
+        let mut records = Vec::new();
+        if let Phase::Tools(open) = &mut self.phase {
+            open.close(Unfinished::Down, self.origin, now, &mut records);
+        }
+        self.fail(error, &mut records);
+        records
+    }
+
     /// The run's time is up: what is under way is closed, and the model may say how things
     /// stand. Where that was what it was about, the run ends; where a program demands something
     /// else of the answer, it fails.

@@ -40,7 +40,7 @@ impl Session {
             &self.ahead.branches,
             self.ahead.branch_id,
             start.before,
-            BranchStart::forks_at(start.ordinal, start.content.is_some()),
+            start.ordinal,
         );
         let branch = forked.ok_or_else(|| {
             Refused::error(

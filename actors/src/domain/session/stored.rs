@@ -101,7 +101,7 @@ pub struct LoadedSession {
     pub last_run: Option<StoredRun>,
     /// How many runs that answered the same message were interrupted.
     pub interruptions: u32,
-    /// The branch that its messages stand on; the root where it has none.
+    /// The branch that was shown when it began; the root where there is none.
     pub last_run_branch: u32,
     /// Of the runs that are still marked `running`: their streamed text that no message
     /// holds, joined per part, in order of arrival. `after_seq` is that of the part's last

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use super::runs::profile;
 use super::store::Stored;
 use super::world::{NOW, policy};
-use crate::domain::history::ContextState;
+use crate::domain::history::{ContextState, MessagePosition};
 use crate::domain::run_loop::{EndReason, Record, RunEnd, RunSummary, failed};
 use crate::domain::scratchpad::ScratchpadCommand;
-use crate::domain::session::command::{Command, Incoming, SessionChange};
+use crate::domain::session::command::{BranchStart, Command, Incoming, SessionChange};
 use crate::domain::session::state::State;
+use crate::domain::session::stored::LoadedSession;
 use crate::domain::session::transition::{
     Accepted, Compacted, Effect, Refused, Reply, ReplyTo, StartPoint, Transition,
 };
@@ -37,7 +38,11 @@ struct Desk {
 
 impl Desk {
     fn new() -> Self {
-        let (session, told, _) = Session::load(Stored::new().load(), policy());
+        Self::of(Stored::new().load())
+    }
+
+    fn of(loaded: LoadedSession) -> Self {
+        let (session, told, _) = Session::load(loaded, policy());
         Self {
             session,
             told,
@@ -601,4 +606,32 @@ fn a_reload_knows_what_a_run_waits_for_and_why_it_failed() {
         phrase: Some(Phrase::plain("the model fell silent")),
     };
     assert_eq!(reason, Some(expected));
+}
+
+#[test]
+fn a_message_that_is_answered_anew_stands_word_for_word() {
+    let message = Message::user(MessageId::new(), RunId::new(), "hi".to_owned(), NOW);
+    let ordinal = 4;
+    // From where on messages stand so; what is before that is in the summary.
+    for (start, keeps_summary) in [(ordinal, true), (ordinal + 1, false)] {
+        let mut loaded = Stored::new().load();
+        loaded.branches[0].context = ContextState {
+            start,
+            summary: Some(message.clone()),
+            ..ContextState::default()
+        };
+        let mut desk = Desk::of(loaded);
+        let anew = BranchStart {
+            ordinal,
+            branch_id: 0,
+            message: message.clone(),
+            path: desk.told.path(),
+            before: Some(MessagePosition { branch: 0, ordinal }),
+            content: None,
+            author: None,
+        };
+        desk.ask(Command::StartBranch(Box::new(anew))).unwrap();
+        let summary = &desk.session.ahead().context().summary;
+        assert_eq!(summary.is_some(), keeps_summary, "{start}");
+    }
 }
