@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::tools::mcp::{self, MAX_BYTES, MAX_NAME, ServerConfig};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -96,7 +96,7 @@ impl McpServersFile {
             ..draft.clone()
         };
         let (_, fields) = self.drafted(name, &switched_on)?;
-        let config = mcp::read_server(name, as_written(&fields), &variable).map_err(wrong)?;
+        let config = mcp::read_server(name, as_written(&fields), &variable).map_err(invalid)?;
         config.ok_or_else(|| not_found(name))
     }
 
@@ -166,7 +166,7 @@ impl McpServersFile {
     /// The file's text now, and what the draft makes of the server in it.
     fn drafted(&self, name: &str, draft: &McpDraft) -> Result<(ServersText, Fields), NaviError> {
         if mcp::plain(name) != name || !(1..=MAX_NAME).contains(&name.len()) {
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "the name must have 1 to {MAX_NAME} letters, digits, - or _"
             )));
         }
@@ -184,7 +184,7 @@ impl McpServersFile {
         }
         let fields = draft
             .fields(entry.as_ref().map(|entry| &entry.value), &variable)
-            .map_err(wrong)?;
+            .map_err(invalid)?;
         let switched_on = fields
             .iter()
             .filter(|(field, _)| *field != "disabled")
@@ -200,7 +200,7 @@ impl McpServersFile {
                 });
             }
         }
-        read.map_err(wrong)?;
+        read.map_err(invalid)?;
         Ok((text, fields))
     }
 
@@ -210,7 +210,7 @@ impl McpServersFile {
         let before = mcp::parse(&self.text()?.whole(), variable).problems;
         let problems = mcp::parse(&text.whole(), variable).problems;
         match problems.into_iter().find(|it| !before.contains(it)) {
-            Some(problem) => Err(wrong(problem)),
+            Some(problem) => Err(invalid(problem)),
             None => self.save(text),
         }
     }
@@ -218,7 +218,7 @@ impl McpServersFile {
     fn save(&self, text: &ServersText) -> Result<(), NaviError> {
         let text = text.whole();
         if text.len() as u64 > MAX_BYTES {
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "the file would be larger than {MAX_BYTES} bytes"
             )));
         }
@@ -261,10 +261,6 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
-}
-
-fn wrong(reason: impl Into<String>) -> NaviError {
-    NaviError::new(ErrorCode::InvalidField, reason)
 }
 
 fn conflict(reason: String) -> NaviError {

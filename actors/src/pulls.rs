@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::llm::ollama::OllamaBackend;
 use crate::llm::ollama::pull::{ModelName, PullError, PullProgress};
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{ErrorCode, NaviError, invalid};
 use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::status::ModelPull;
 
@@ -150,8 +150,7 @@ impl Pulls {
 
 fn parsed(name: &str) -> Result<ModelName, NaviError> {
     ModelName::parse(name.trim()).ok_or_else(|| {
-        NaviError::new(
-            ErrorCode::InvalidField,
+        invalid(
             "field `name`: a model's name is expected, as in qwen3:8b or hf.co/owner/model:Q4_K_M",
         )
     })

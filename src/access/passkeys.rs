@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::Utc;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::Recorded;
 use navi_actors::store::{AddedPasskey, Passkey, RemovedPasskey, SecretHash};
@@ -179,7 +179,6 @@ impl Access {
     ) -> Result<Passkey, NaviError> {
         self.need_accounts()?;
         let site = self.passkeys.site()?;
-        let invalid = |why: &str| NaviError::new(ErrorCode::InvalidField, why);
         let making = self.passkeys.making.end(&who.key, Instant::now());
         let Some(making) = making.filter(|it| it.user == who.user) else {
             return Err(invalid(
@@ -187,7 +186,7 @@ impl Access {
             ));
         };
         let answer: RegisterPublicKeyCredential = serde_json::from_value(credential)
-            .map_err(|error| invalid(&format!("credential: {error}")))?;
+            .map_err(|error| invalid(format!("credential: {error}")))?;
         let (question, host) = (making.question, site.host.clone());
         let checked = self.runtime.spawn_blocking(move || {
             site.webauthn
@@ -196,7 +195,7 @@ impl Access {
         let checked = checked.await.map_err(|error| internal(&error))?;
         let made = checked.map_err(|error| {
             debug!(%error, "a passkey was refused");
-            invalid(&format!("this passkey cannot be taken: {error}"))
+            invalid(format!("this passkey cannot be taken: {error}"))
         })?;
         let credential = serde_json::to_string(&made).map_err(|error| internal(&error))?;
         if credential.len() > MAX_CREDENTIAL_BYTES {
@@ -418,12 +417,9 @@ fn checked_name(name: &str) -> Result<String, NaviError> {
     let chars = name.chars().count();
     let trimmed = name.trim();
     if trimmed.is_empty() || chars > MAX_NAME_CHARS || trimmed.chars().any(char::is_control) {
-        return Err(NaviError::new(
-            ErrorCode::InvalidField,
-            format!(
-                "name must have 1 to {MAX_NAME_CHARS} characters, none of them a control character"
-            ),
-        ));
+        return Err(invalid(format!(
+            "name must have 1 to {MAX_NAME_CHARS} characters, none of them a control character"
+        )));
     }
     Ok(trimmed.to_owned())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Argon2, Params};
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tracing::warn;
@@ -50,10 +50,9 @@ impl Passwords {
     pub(super) async fn hash(&self, password: &str) -> Result<String, NaviError> {
         let chars = password.chars().count();
         if !(MIN_CHARS..=MAX_CHARS).contains(&chars) {
-            return Err(NaviError::new(
-                ErrorCode::InvalidField,
-                format!("password must have {MIN_CHARS} to {MAX_CHARS} characters"),
-            ));
+            return Err(invalid(format!(
+                "password must have {MIN_CHARS} to {MAX_CHARS} characters"
+            )));
         }
         let password = password.to_owned();
         self.aside(move || hash(&password)).await

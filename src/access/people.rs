@@ -2,7 +2,7 @@
 
 use chrono::Utc;
 use navi_actors::domain::names;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::{Recorded, UserRole};
 use navi_actors::store::{
@@ -89,8 +89,7 @@ impl Access {
         let new = match (change.password, stored) {
             (Some(password), _) => self.credentials(&name, &password).await?,
             (None, Some(password)) => {
-                let name = names::checked(&name);
-                let name = name.map_err(|it| NaviError::new(ErrorCode::InvalidField, it))?;
+                let name = names::checked(&name).map_err(invalid)?;
                 Credentials {
                     name_key: names::key(&name),
                     password,
@@ -99,7 +98,7 @@ impl Access {
             }
             (None, None) => {
                 let lacking = "choose a password, too: without one nobody signs in by a name";
-                return Err(NaviError::new(ErrorCode::InvalidField, lacking));
+                return Err(invalid(lacking));
             }
         };
         let set = self.on_runtime(async move |store| store.set_credentials(user, new).await);
@@ -200,10 +199,7 @@ impl Access {
     ) -> Result<(Invitation, String), NaviError> {
         self.need_accounts()?;
         if !(1..=MAX_INVITATION_DAYS).contains(&offer.days) {
-            return Err(NaviError::new(
-                ErrorCode::InvalidField,
-                format!("days must be 1 to {MAX_INVITATION_DAYS}"),
-            ));
+            return Err(invalid(format!("days must be 1 to {MAX_INVITATION_DAYS}")));
         }
         let about = match offer.user {
             Some(user) => self.account(user).await?.user.name,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{NaviError, invalid};
 use navi_actors::protocol::limits::LimitsChange;
 use navi_actors::protocol::people::Recorded;
 use navi_actors::protocol::powers::Power;
@@ -81,10 +81,9 @@ impl Access {
 /// `invalid_field`: they are too many.
 pub(crate) fn check_powers(powers: &BTreeSet<Power>) -> Result<(), NaviError> {
     if powers.len() > MAX_POWERS {
-        return Err(NaviError::new(
-            ErrorCode::InvalidField,
-            format!("at most {MAX_POWERS} can be granted one by one; grant whole kinds"),
-        ));
+        return Err(invalid(format!(
+            "at most {MAX_POWERS} can be granted one by one; grant whole kinds"
+        )));
     }
     Ok(())
 }

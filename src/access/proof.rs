@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::people::Scopes;
 use navi_actors::store::SecretHash;
 use parking_lot::Mutex;
@@ -100,10 +100,7 @@ impl Access {
         let given = current_password.unwrap_or_default();
         match self.passwords.verify(&given, Some(stored)).await? {
             Tried::Right { .. } => Ok(true),
-            Tried::Wrong => Err(NaviError::new(
-                ErrorCode::InvalidField,
-                "current_password is wrong",
-            )),
+            Tried::Wrong => Err(invalid("current_password is wrong")),
         }
     }
 

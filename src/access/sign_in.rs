@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use navi_actors::domain::names;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::{SessionId, UserId};
 use navi_actors::protocol::people::{Recorded, UserRole};
 use navi_actors::store::{
@@ -364,8 +364,7 @@ impl Access {
         name: &str,
         password: &str,
     ) -> Result<Credentials, NaviError> {
-        let name = names::checked(name);
-        let name = name.map_err(|problem| NaviError::new(ErrorCode::InvalidField, problem))?;
+        let name = names::checked(name).map_err(invalid)?;
         Ok(Credentials {
             name_key: names::key(&name),
             password: self.passwords.hash(password).await?,

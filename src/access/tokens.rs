@@ -2,7 +2,7 @@
 
 use chrono::{TimeDelta, Utc};
 use navi_actors::domain::permissions::{Action, Grant};
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::{Recorded, Scopes};
 use navi_actors::store::{ApiToken, NewToken, SecretHash, Store};
@@ -122,7 +122,6 @@ pub(crate) async fn add_token(
     user: UserId,
     wanted: Wanted,
 ) -> Result<(ApiToken, String), NaviError> {
-    let invalid = |problem: String| NaviError::new(ErrorCode::InvalidField, problem);
     let chars = wanted.name.chars().count();
     let name = wanted.name.trim();
     if name.is_empty() || chars > MAX_NAME_CHARS || name.chars().any(char::is_control) {
@@ -131,7 +130,7 @@ pub(crate) async fn add_token(
         )));
     }
     if wanted.scopes.is_empty() {
-        return Err(invalid("a token needs at least one scope".to_owned()));
+        return Err(invalid("a token needs at least one scope"));
     }
     let theirs = store.list_tokens(user).await;
     if theirs.map_err(|error| store_error(&error))?.len() >= MOST {

@@ -9,10 +9,12 @@ use std::time::Duration;
 use actix_web::http::header::{HeaderMap, HeaderName, USER_AGENT};
 use navi_actors::domain::demands::Demands;
 use navi_actors::protocol::chat::{ChatMessage, ReplyForm};
+pub(super) use navi_actors::protocol::error::invalid;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::import::ImportedMessage;
 use navi_actors::protocol::message::{Role, ToolCall};
+use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::{LentByProgram, OfferedByProgram};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -85,6 +87,20 @@ pub(super) struct Said {
     pub(super) calls: Vec<ToolCall>,
     /// The call whose result this is.
     pub(super) answers: Option<CallId>,
+}
+
+impl Said {
+    /// A text and nothing else.
+    pub(super) fn text(role: Role, text: String) -> Self {
+        Self {
+            role,
+            text,
+            images: Vec::new(),
+            files: Vec::new(),
+            calls: Vec::new(),
+            answers: None,
+        }
+    }
 }
 
 /// The profile that a model's name stands for; none where that is the default.
@@ -302,9 +318,19 @@ impl Asked {
     }
 }
 
-/// The parameters of a tool that takes none.
-pub(super) fn no_parameters() -> Value {
-    json!({"type": "object", "properties": {}})
+/// A tool as a program offers it: one without parameters takes none.
+pub(super) fn offered(
+    name: String,
+    description: Option<String>,
+    parameters: Option<Value>,
+) -> OfferedByProgram {
+    let parameters = parameters.filter(|it| !it.is_null());
+    OfferedByProgram {
+        name,
+        description: description.unwrap_or_default(),
+        parameters: parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}})),
+        effect: Effect::Read,
+    }
 }
 
 /// By what a request is known where it comes again. `hash` is its SHA-256.
@@ -338,8 +364,4 @@ fn named(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, NaviE
         return Ok(None);
     }
     checked_name(name.as_str(), text).map(Some)
-}
-
-pub(super) fn invalid(message: impl Into<String>) -> NaviError {
-    NaviError::new(ErrorCode::InvalidField, message)
 }

@@ -15,7 +15,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::{Stream, StreamExt as _, stream};
 use navi_actors::domain::permissions::Action;
 use navi_actors::feed::Feed;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use serde::Deserialize;
 
 use crate::access::Principal;
@@ -75,10 +75,7 @@ pub(crate) fn last_event(request: &HttpRequest) -> Result<Option<u64>, NaviError
         return Ok(None);
     }
     text.parse().map(Some).map_err(|_| {
-        NaviError::new(
-            ErrorCode::InvalidField,
-            "Last-Event-ID must be the id of an event of this stream, a whole number",
-        )
+        invalid("Last-Event-ID must be the id of an event of this stream, a whole number")
     })
 }
 

@@ -126,11 +126,10 @@ pub(crate) async fn show(
     _: Principal,
     body: Result<Bytes, actix_web::Error>,
 ) -> HttpResponse {
-    let body = match body {
-        Ok(body) => body,
-        Err(error) => return refusal(&unreadable(&error)),
-    };
-    let named = request::shown(&body).and_then(|name| asked::profile(&app, &name));
+    let named = body
+        .map_err(|error| unreadable(&error).0)
+        .and_then(|body| request::shown(&body))
+        .and_then(|name| asked::profile(&app, &name));
     if let Err(error) = named {
         return refused(error);
     }
@@ -186,7 +185,9 @@ pub(crate) async fn chat(
     request: HttpRequest,
     body: Result<Bytes, actix_web::Error>,
 ) -> HttpResponse {
-    answered(&app, who, request.headers(), body, Shape::Chat).await
+    answer(&app, who, request.headers(), body, Shape::Chat)
+        .await
+        .unwrap_or_else(refused)
 }
 
 #[utoipa::path(post, path = "/api/generate", tag = "ollama",
@@ -198,21 +199,7 @@ pub(crate) async fn generate(
     request: HttpRequest,
     body: Result<Bytes, actix_web::Error>,
 ) -> HttpResponse {
-    answered(&app, who, request.headers(), body, Shape::Generate).await
-}
-
-async fn answered(
-    app: &App,
-    who: Principal,
-    headers: &HeaderMap,
-    body: Result<Bytes, actix_web::Error>,
-    shape: Shape,
-) -> HttpResponse {
-    let body = match body {
-        Ok(body) => body,
-        Err(error) => return refusal(&unreadable(&error)),
-    };
-    answer(app, who, headers, body, shape)
+    answer(&app, who, request.headers(), body, Shape::Generate)
         .await
         .unwrap_or_else(refused)
 }
@@ -221,9 +208,10 @@ async fn answer(
     app: &App,
     who: Principal,
     headers: &HeaderMap,
-    body: Bytes,
+    body: Result<Bytes, actix_web::Error>,
     shape: Shape,
 ) -> Result<HttpResponse, NaviError> {
+    let body = body.map_err(|error| unreadable(&error).0)?;
     Asked::refuse_own(headers)?;
     let Request {
         wanted,

@@ -162,10 +162,6 @@ pub(crate) async fn completions(
     request: HttpRequest,
     body: Result<Bytes, actix_web::Error>,
 ) -> HttpResponse {
-    let body = match body {
-        Ok(body) => body,
-        Err(error) => return refusal(&unreadable(&error)),
-    };
     answer(&app, who, request.headers(), body)
         .await
         .unwrap_or_else(refused)
@@ -175,8 +171,9 @@ async fn answer(
     app: &App,
     who: Principal,
     headers: &HeaderMap,
-    body: Bytes,
+    body: Result<Bytes, actix_web::Error>,
 ) -> Result<HttpResponse, NaviError> {
+    let body = body.map_err(|error| unreadable(&error).0)?;
     Asked::refuse_own(headers)?;
     let Request {
         asked,

@@ -33,7 +33,7 @@ use self::request::Request;
 pub(crate) use self::request::ResponseRequest;
 use super::answer::{Answer, Ending, Told};
 use super::asked::Asked;
-use super::openai::{refusal, refused};
+use super::openai::refused;
 use super::{places, streaming};
 use crate::access::Principal;
 use crate::http::App;
@@ -83,10 +83,6 @@ pub(crate) async fn create(
     request: HttpRequest,
     body: Result<Bytes, actix_web::Error>,
 ) -> HttpResponse {
-    let body = match body {
-        Ok(body) => body,
-        Err(error) => return refusal(&unreadable(&error)),
-    };
     answer(&app, who, &request, body)
         .await
         .unwrap_or_else(refused)
@@ -96,8 +92,9 @@ async fn answer(
     app: &App,
     who: Principal,
     request: &HttpRequest,
-    body: Bytes,
+    body: Result<Bytes, actix_web::Error>,
 ) -> Result<HttpResponse, NaviError> {
+    let body = body.map_err(|error| unreadable(&error).0)?;
     Asked::refuse_own(request.headers())?;
     let asked = Request::read(body).await?;
     let mut head = head(&asked.model, Utc::now().timestamp());

@@ -4,7 +4,7 @@ use actix_web::http::Method;
 use actix_web::http::header::ContentType;
 use actix_web::{HttpResponse, web};
 use navi_actors::domain::permissions::Action;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{NaviError, invalid};
 use navi_actors::protocol::ids::{RunId, SessionId};
 use navi_actors::store::LogCursor;
 use schemars::JsonSchema;
@@ -58,12 +58,8 @@ pub(crate) async fn events(
     let (session, run) = ids(&path)?;
     let from = match &query.cursor {
         None => LogCursor::default(),
-        Some(text) => cursor(text).ok_or_else(|| {
-            NaviError::new(
-                ErrorCode::InvalidField,
-                "cursor: give `next` of the page before, as it is",
-            )
-        })?,
+        Some(text) => cursor(text)
+            .ok_or_else(|| invalid("cursor: give `next` of the page before, as it is"))?,
     };
     let page = app.engine.run_events(who.user, session, run, from).await?;
     let next = match page.next {

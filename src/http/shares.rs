@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future;
 use navi_actors::domain::permissions::Action;
 use navi_actors::domain::sharing::By;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::{LinkId, SessionId, UserId};
 use navi_actors::protocol::people::Recorded;
 use navi_actors::protocol::session::SessionSnapshot;
@@ -288,8 +288,7 @@ async fn by_link(
     request: &HttpRequest,
 ) -> Result<(LinkRow, SessionId), NaviError> {
     let Some(secret) = request.headers().get(LINK) else {
-        return Err(NaviError::new(
-            ErrorCode::InvalidField,
+        return Err(invalid(
             "X-Navi-Link is missing: it has the part of the link behind #/shared/",
         ));
     };

@@ -3,7 +3,7 @@
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, Utc};
-use navi_actors::protocol::error::ErrorCode;
+use navi_actors::protocol::error::invalid;
 use navi_actors::protocol::people::UserRole;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,12 +119,7 @@ pub(crate) async fn sign_in(
     let proof = match (wanted.password, wanted.recovery_code) {
         (Some(password), None) => Proof::Password(password),
         (None, Some(code)) => Proof::RecoveryCode(code),
-        _ => {
-            return Err(ApiError::new(
-                ErrorCode::InvalidField,
-                "send a password or a recovery_code, one of the two",
-            ));
-        }
+        _ => return Err(invalid("send a password or a recovery_code, one of the two").into()),
     };
     let login = app.access.sign_in(&wanted.name, proof, visitor).await?;
     Ok(come_in(&app, &login))

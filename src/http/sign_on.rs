@@ -12,7 +12,7 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, Utc};
 use navi_actors::domain::permissions::Action;
-use navi_actors::protocol::error::ErrorCode;
+use navi_actors::protocol::error::{ErrorCode, invalid};
 use navi_actors::store::Identity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -207,10 +207,7 @@ pub(crate) async fn signed_out_there(
     let mut fields = form_urlencoded::parse(&form);
     let token = fields.find(|(name, _)| name == "logout_token");
     let Some((_, token)) = token else {
-        return Err(ApiError::new(
-            ErrorCode::InvalidField,
-            "a form with a logout_token is wanted",
-        ));
+        return Err(invalid("a form with a logout_token is wanted").into());
     };
     let done = app.access.signed_out_there(token.into_owned(), visitor);
     done.await?;

@@ -18,7 +18,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use navi_actors::domain::input::{MAX_CLIENT_ID_CHARS, MAX_MESSAGE_JSON_BYTES, validate_client_id};
 use navi_actors::domain::permissions::Action;
 use navi_actors::feed::Feed;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::SessionId;
 use serde::Deserialize;
 
@@ -155,12 +155,7 @@ async fn list(
 /// # Errors
 /// `invalid_id`, `invalid_field`.
 pub(crate) fn subscription(path: &str, query: &str) -> Result<Subscription, NaviError> {
-    let wrong = |field: &str| {
-        NaviError::new(
-            ErrorCode::InvalidField,
-            format!("{field} must be a whole number"),
-        )
-    };
+    let wrong = |field: &str| invalid(format!("{field} must be a whole number"));
     let session = session_id(path)?;
     let Cursor {
         after,
@@ -196,12 +191,9 @@ fn lender(query: &str) -> Result<Option<String>, NaviError> {
 pub(crate) fn checked_lender(name: String) -> Result<String, NaviError> {
     match validate_client_id(&name) {
         Ok(()) => Ok(name),
-        Err(_) => Err(NaviError::new(
-            ErrorCode::InvalidField,
-            format!(
-                "lender must have 1 to {MAX_CLIENT_ID_CHARS} characters, and no control character"
-            ),
-        )),
+        Err(_) => Err(invalid(format!(
+            "lender must have 1 to {MAX_CLIENT_ID_CHARS} characters, and no control character"
+        ))),
     }
 }
 
@@ -213,10 +205,7 @@ fn number<T: std::str::FromStr>(text: Option<String>) -> Result<Option<T>, ()> {
 }
 
 fn not_an_upgrade(error: &actix_web::Error) -> ApiError {
-    ApiError::new(
-        ErrorCode::InvalidField,
-        format!("this path takes a WebSocket: {error}"),
-    )
+    invalid(format!("this path takes a WebSocket: {error}")).into()
 }
 
 /// A feed that pauses after each portion. An actor takes all that its stream has ready before it

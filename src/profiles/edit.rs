@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tracing::error;
@@ -49,10 +49,9 @@ pub(crate) fn write(
     text: &str,
     before: Option<&str>,
 ) -> Result<(), NaviError> {
-    let wrong = |reason: &str| NaviError::new(ErrorCode::InvalidField, reason);
-    let profile = file::parse(text).map_err(|reason| wrong(&reason))?;
+    let profile = file::parse(text).map_err(invalid)?;
     if profile.id != id {
-        return Err(wrong(&format!(
+        return Err(invalid(format!(
             "field `id`: \"{id}\" is expected; copy the profile to have it under another id"
         )));
     }

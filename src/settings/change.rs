@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use navi_actors::domain::redact::{HIDDEN, redacted};
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
@@ -142,10 +142,7 @@ impl SettingsFile {
             edits.insert(key.path, text.map(str::to_owned));
         }
         if edits.is_empty() {
-            return Err(NaviError::new(
-                ErrorCode::InvalidField,
-                "`changes` names no setting",
-            ));
+            return Err(invalid("`changes` names no setting"));
         }
         let next = edit::edited(&now, &edits).map_err(|reason| self.broken(&reason))?;
         self.write(&now, &next, &edits, check)

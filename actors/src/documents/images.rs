@@ -1,6 +1,5 @@
 //! Images made our own.
 
-use std::fmt;
 use std::io::Cursor;
 
 use image::codecs::jpeg::JpegEncoder;
@@ -34,7 +33,8 @@ pub struct PreparedImage {
 }
 
 /// Why an image cannot be shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.phrase())]
 pub enum ImageError {
     Unsupported,
     TooLarge,
@@ -66,14 +66,6 @@ impl ImageError {
         }
     }
 }
-
-impl fmt::Display for ImageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.phrase(), f)
-    }
-}
-
-impl std::error::Error for ImageError {}
 
 /// Decodes an image within limits, and encodes it anew.
 pub(super) fn prepare(bytes: &[u8]) -> Result<PreparedImage, ImageError> {

@@ -18,7 +18,6 @@ pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -59,7 +58,8 @@ pub async fn permit() -> ParsePermit {
 }
 
 /// Why there is no text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{}", self.phrase())]
 pub enum DocumentError {
     Unsupported(String),
     TooLarge,
@@ -92,14 +92,6 @@ impl DocumentError {
         }
     }
 }
-
-impl fmt::Display for DocumentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.phrase(), f)
-    }
-}
-
-impl std::error::Error for DocumentError {}
 
 /// The text of a document: plain text in any encoding, HTML as it stands, PDF, and the usual
 /// office formats. Never longer than [`MAX_TEXT_BYTES`], and never empty.

@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 
 use super::input::{self, MAX_CONTENT_BYTES, MAX_IMAGES, MAX_IMAGES_BYTES};
 use super::{tags, title};
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{ErrorCode, NaviError, invalid};
 use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::import::{ImportedMessage, ImportedSession, LeftOut};
 use crate::protocol::message::{Message, Role, ToolCall};
@@ -213,10 +213,6 @@ fn within(at: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
 
 fn count(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
-}
-
-fn invalid(message: impl Into<String>) -> NaviError {
-    NaviError::new(ErrorCode::InvalidField, message)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use super::files::MAX_FILES;
 use super::unseen::is_unseen;
 use crate::protocol::command::{FileRef, UserInput};
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{ErrorCode, NaviError, invalid};
 use crate::protocol::phrase::{Phrase, PhraseCode};
 
 /// The longest text, in bytes.
@@ -71,7 +71,7 @@ pub fn validate_content(content: &str) -> Result<(), NaviError> {
         ));
     }
     if content.contains('\0') {
-        return Err(invalid_field("content must not contain NUL characters"));
+        return Err(invalid("content must not contain NUL characters"));
     }
     Ok(())
 }
@@ -84,12 +84,12 @@ pub fn validate_content(content: &str) -> Result<(), NaviError> {
 pub fn validate_model(name: &str) -> Result<(), NaviError> {
     let chars = name.chars().count();
     if chars == 0 || chars > MAX_MODEL_CHARS {
-        return Err(invalid_field(format!(
+        return Err(invalid(format!(
             "model must have 1 to {MAX_MODEL_CHARS} characters; this one has {chars}"
         )));
     }
     if is_blank(name) || name.chars().any(is_unseen) {
-        return Err(invalid_field(
+        return Err(invalid(
             "model must be a name as GET /api/status lists it, without characters that cannot be seen",
         ));
     }
@@ -107,14 +107,12 @@ fn is_blank(content: &str) -> bool {
 /// It is empty, too long, or has control characters.
 pub fn validate_client_id(id: &str) -> Result<(), NaviError> {
     if id.is_empty() || id.chars().count() > MAX_CLIENT_ID_CHARS {
-        return Err(invalid_field(format!(
+        return Err(invalid(format!(
             "client_id must have 1 to {MAX_CLIENT_ID_CHARS} characters"
         )));
     }
     if id.chars().any(char::is_control) {
-        return Err(invalid_field(
-            "client_id must not contain control characters",
-        ));
+        return Err(invalid("client_id must not contain control characters"));
     }
     Ok(())
 }
@@ -127,7 +125,7 @@ fn validate_files(files: &[FileRef]) -> Result<(), NaviError> {
     }
     for (index, file) in files.iter().enumerate() {
         if files[..index].iter().any(|other| other.path == file.path) {
-            return Err(invalid_field(format!(
+            return Err(invalid(format!(
                 "the file {:?} is attached twice",
                 shortened(&file.path)
             )));
@@ -189,7 +187,7 @@ pub fn validate_images(images: Vec<String>) -> Result<Vec<String>, NaviError> {
 /// # Errors
 /// It is no base64, no image of a known kind, or too large.
 pub fn decode(image: &str, number: usize) -> Result<Vec<u8>, NaviError> {
-    let invalid = |reason: &str| {
+    let no_image = |reason: &str| {
         Err(NaviError::new(
             ErrorCode::InvalidImage,
             format!("image {number} {reason}"),
@@ -198,7 +196,7 @@ pub fn decode(image: &str, number: usize) -> Result<Vec<u8>, NaviError> {
     let base64 = match image.trim().strip_prefix("data:") {
         Some(url) => match url.split_once(',') {
             Some((kind, data)) if kind.ends_with(";base64") => data,
-            _ => return invalid("is a data: URL without base64 data"),
+            _ => return no_image("is a data: URL without base64 data"),
         },
         None => image.trim(),
     };
@@ -212,13 +210,13 @@ pub fn decode(image: &str, number: usize) -> Result<Vec<u8>, NaviError> {
         &STANDARD_NO_PAD
     };
     let Ok(bytes) = engine.decode(base64) else {
-        return invalid("is not valid base64");
+        return no_image("is not valid base64");
     };
     if bytes.len() > MAX_IMAGE_BYTES {
         return Err(image_too_large(number));
     }
     if !is_known_image(&bytes) {
-        return invalid("is no PNG, JPEG, GIF or WebP");
+        return no_image("is no PNG, JPEG, GIF or WebP");
     }
     Ok(bytes)
 }
@@ -236,10 +234,6 @@ fn image_too_large(number: usize) -> NaviError {
         ErrorCode::ImageTooLarge,
         format!("image {number} has over {MAX_IMAGE_BYTES} bytes, which is the limit"),
     )
-}
-
-fn invalid_field(message: impl Into<String>) -> NaviError {
-    NaviError::new(ErrorCode::InvalidField, message)
 }
 
 /// As much of a text as an error message should carry.

@@ -11,7 +11,7 @@ use super::todo::{
 };
 use super::unseen::is_moving;
 use crate::protocol::command::PlanEdit;
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{ErrorCode, NaviError, invalid};
 use crate::protocol::todo::{StepEdit, StepEdited, TodoItem, TodoStatus};
 
 /// How many steps of a kind a note names.
@@ -291,14 +291,10 @@ fn valid_text(text: &str) -> Result<String, NaviError> {
     let text = text.trim();
     if text.chars().any(is_moving) {
         return Err(invalid(
-            "text: one line, without control characters and marks of direction".to_owned(),
+            "text: one line, without control characters and marks of direction",
         ));
     }
     checked(text, "text", MAX_TEXT_CHARS).map_err(invalid)
-}
-
-fn invalid(message: String) -> NaviError {
-    NaviError::new(ErrorCode::InvalidField, message)
 }
 
 fn conflict(message: String) -> NaviError {

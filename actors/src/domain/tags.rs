@@ -1,7 +1,7 @@
 //! What a user files conversations under.
 
 use super::unseen::is_unseen;
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{NaviError, invalid};
 
 /// The most tags of a session.
 pub const MAX_TAGS: usize = 10;
@@ -46,13 +46,10 @@ pub fn holds(tags: &[String], tag: &str) -> bool {
     tags.iter().any(|tag| tag.to_lowercase() == wanted)
 }
 
-fn invalid(message: impl Into<String>) -> NaviError {
-    NaviError::new(ErrorCode::InvalidField, message)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::error::ErrorCode;
 
     fn of(tags: &[&str]) -> Result<Vec<String>, NaviError> {
         let tags: Vec<String> = tags.iter().map(|&tag| tag.to_owned()).collect();

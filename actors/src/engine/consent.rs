@@ -9,7 +9,7 @@ use crate::protocol::approval::{
     ConsentEntry, ConsentMode, ConsentRule, DecidedBy, PendingApproval, Permission, Resolution,
 };
 use crate::protocol::command::Decision;
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{ErrorCode, NaviError, invalid};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, UserId};
 use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::root::OpenSession;
@@ -142,10 +142,7 @@ impl Engine {
         limit: u64,
     ) -> Result<Vec<ConsentEntry>, NaviError> {
         if !(1..=MAX_LOG_PAGE).contains(&limit) {
-            return Err(NaviError::new(
-                ErrorCode::InvalidField,
-                format!("limit: a number from 1 to {MAX_LOG_PAGE}"),
-            ));
+            return Err(invalid(format!("limit: a number from 1 to {MAX_LOG_PAGE}")));
         }
         self.stored(async move |store| store.consent_log(user, before, limit).await)
             .await
@@ -168,10 +165,7 @@ fn note(note: Option<String>, decision: Decision) -> Result<Option<String>, Navi
     } else {
         return Ok(Some(note.to_owned()));
     };
-    Err(NaviError::new(
-        ErrorCode::InvalidField,
-        format!("note: {problem}"),
-    ))
+    Err(invalid(format!("note: {problem}")))
 }
 
 fn resolved_before(resolution: Resolution) -> NaviError {

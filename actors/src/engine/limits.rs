@@ -4,7 +4,7 @@ use tokio::time::timeout;
 
 use super::Engine;
 use crate::people::Turn;
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{ErrorCode, NaviError, invalid};
 use crate::protocol::ids::UserId;
 use crate::protocol::limits::{LimitsChange, LimitsInfo, PersonLimits};
 use crate::root::store_error;
@@ -64,7 +64,5 @@ impl Engine {
 /// # Errors
 /// `invalid_field`: which of them nobody can have.
 pub fn check_limits(change: LimitsChange) -> Result<(), NaviError> {
-    change
-        .check()
-        .map_err(|problem| NaviError::new(ErrorCode::InvalidField, problem))
+    change.check().map_err(invalid)
 }

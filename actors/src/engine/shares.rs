@@ -6,7 +6,7 @@ use super::Engine;
 use crate::domain::names;
 use crate::domain::session::command::Command;
 use crate::domain::sharing::{By, MAX_LINK_DAYS, MAX_LINKS, MAX_PEOPLE};
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{ErrorCode, NaviError, invalid};
 use crate::protocol::ids::{LinkId, SessionId, UserId};
 use crate::protocol::people::PersonRef;
 use crate::protocol::session::{SessionSummary, Shared};
@@ -236,10 +236,6 @@ impl Engine {
             "there are no accounts here, and nobody to share with; NAVI_ACCOUNTS=on makes some",
         ))
     }
-}
-
-fn invalid(message: impl Into<String>) -> NaviError {
-    NaviError::new(ErrorCode::InvalidField, message)
 }
 
 fn no_person() -> NaviError {

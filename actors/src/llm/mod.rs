@@ -25,7 +25,7 @@ mod whole_tests;
 #[path = "../../../tests/support/fake_model/mod.rs"]
 mod fake_model;
 
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +78,8 @@ pub struct Probe {
 }
 
 /// Why a call failed. Every variant says what a person can do, or what a retry needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.phrase())]
 pub enum LlmError {
     Unreachable {
         address: String,
@@ -135,14 +136,6 @@ pub enum LlmError {
     },
     NotReady(Trouble),
 }
-
-impl fmt::Display for LlmError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.phrase(), f)
-    }
-}
-
-impl std::error::Error for LlmError {}
 
 impl LlmError {
     /// Whether the same request may succeed later, given that nothing was streamed yet.

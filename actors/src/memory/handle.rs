@@ -12,7 +12,7 @@ use tokio::runtime;
 
 use super::{FactsChanged, MemoryActor, ReadIdle, Reader};
 use crate::domain::memory::{FactName, MAX_FACTS, NewFact, value};
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{ErrorCode, NaviError, invalid};
 use crate::protocol::ids::UserId;
 use crate::protocol::memory::{
     Fact, FactSource, FactWithHistory, FormerFact, MemoryExport, MemoryOverview,
@@ -150,7 +150,6 @@ impl MemoryHandle {
         key: &str,
         text: &str,
     ) -> Result<Fact, NaviError> {
-        let invalid = |problem| NaviError::new(ErrorCode::InvalidField, problem);
         let new = NewFact {
             name: FactName::new(category, key).map_err(invalid)?,
             value: value(text).map_err(invalid)?,

@@ -18,20 +18,6 @@ pub enum ChangeAction {
     Undo,
 }
 
-impl ChangeAction {
-    /// The name on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Edit => "edit",
-            Self::Move => "move",
-            Self::Delete => "delete",
-            Self::Undo => "undo",
-        }
-    }
-}
-
 /// A change to a file, made by the filesystem tool or by taking one back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {

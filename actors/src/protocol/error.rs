@@ -133,3 +133,9 @@ impl NaviError {
         }
     }
 }
+
+/// What came in cannot be taken: `invalid_field`.
+#[must_use]
+pub fn invalid(message: impl Into<String>) -> NaviError {
+    NaviError::new(ErrorCode::InvalidField, message)
+}

@@ -96,11 +96,6 @@ impl Power {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    fn is_of(&self, kind: PowerKind) -> bool {
-        let name = self.0.split_once(':').map_or(&*self.0, |(kind, _)| kind);
-        name == kind.name()
-    }
 }
 
 impl FromStr for Power {
@@ -176,11 +171,6 @@ impl Powers {
         })
     }
 
-    /// All of a kind, or some.
-    pub fn has_some(&self, kind: PowerKind) -> bool {
-        self.holds(|granted| granted.iter().any(|power| power.is_of(kind)))
-    }
-
     fn holds(&self, is_so: impl FnOnce(&BTreeSet<Power>) -> bool) -> bool {
         match self {
             Self::All => true,
@@ -208,13 +198,11 @@ mod tests {
         assert!(powers.has(PowerKind::Terminal) && powers.has(PowerKind::Ssh));
         assert!(powers.has_named(PowerKind::Ssh, "nas"));
         assert!(powers.has_named(PowerKind::Mcp, "notes"));
-        assert!(powers.has_some(PowerKind::Mcp));
         assert!(!powers.has(PowerKind::Mcp));
         assert!(!powers.has_named(PowerKind::Mcp, "notes2"));
         assert!(!powers.has_named(PowerKind::UserTools, "notes"));
-        assert!(!powers.has_some(PowerKind::Skills));
         for kind in PowerKind::ALL {
-            assert!(Powers::All.has(kind) && Powers::All.has_some(kind));
+            assert!(Powers::All.has(kind));
             assert_eq!(Power::of(kind).as_str().parse(), Ok(Power::of(kind)));
         }
     }

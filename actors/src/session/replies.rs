@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::messages::{Attach, Attached, RunGone};
 use super::outline::Outline;
 use crate::domain::session::transition::{Refused, Reply, ReplyTo};
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::{ErrorCode, NaviError, invalid};
 use crate::protocol::phrase::PhraseCode;
 use crate::tools::ToolError;
 
@@ -70,9 +70,7 @@ impl NoReply {
     pub fn into_error(self) -> NaviError {
         match self {
             Self::Refused(Refused::Error(error)) => error,
-            Self::Refused(Refused::Problem(problem)) => {
-                NaviError::new(ErrorCode::InvalidField, problem)
-            }
+            Self::Refused(Refused::Problem(problem)) => invalid(problem),
             Self::Refused(Refused::RunGone) | Self::Lost => {
                 NaviError::said(ErrorCode::StoreUnavailable, PhraseCode::NotStored)
             }

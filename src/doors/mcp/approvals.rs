@@ -10,7 +10,7 @@ use navi_actors::domain::session::command::ApprovalAnswer;
 use navi_actors::domain::unseen;
 use navi_actors::protocol::approval::PendingApproval;
 use navi_actors::protocol::command::Decision;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::{ApprovalId, SessionId};
 use navi_actors::protocol::tool::Effect;
 use navi_actors::store::Listed;
@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::server::{Call, invalid, told};
+use super::server::{Call, told};
 use super::sessions::shortened;
 
 /// As much of each detail stands in a list; a person who is asked is shown all of it.

@@ -4,14 +4,14 @@ use chrono::{DateTime, Utc};
 use navi_actors::domain::memory::{
     FactName, NewFact, UNCONFIRMED, is_confirmed, search as found, value,
 };
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::memory::{Fact, FactSource};
 use navi_actors::store::SavedFact;
 use rmcp::model::CallToolResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::server::{Call, invalid, limit, told};
+use super::server::{Call, limit, told};
 
 /// How many facts are told where a call does not say, and at the most.
 const USUAL: u32 = 20;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use navi_actors::domain::input::MAX_CONTENT_BYTES;
 use navi_actors::engine::NewSessionWish;
 use navi_actors::protocol::command::UserInput;
-use navi_actors::protocol::error::NaviError;
+use navi_actors::protocol::error::{NaviError, invalid};
 use navi_actors::protocol::ids::{MessageId, RunId, SessionId};
 use rmcp::model::CallToolResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::server::{Call, invalid, told};
+use super::server::{Call, told};
 use super::watch::{self, Cursor, Report, Wish};
 
 /// The longest that a call waits: clients give a request up soon after.

@@ -1,7 +1,7 @@
 //! What a client is told of Navi, and where its calls lead.
 
 use http::request::Parts;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
     DiscoverResult, Implementation, InputResponses, ListToolsResult, PaginatedRequestParams,
@@ -66,11 +66,6 @@ impl Call<'_> {
         }
         self.app.access.may_pass_on_consent(&self.who).await
     }
-}
-
-/// An argument that cannot be taken.
-pub(super) fn invalid(message: impl Into<String>) -> NaviError {
-    NaviError::new(ErrorCode::InvalidField, message)
 }
 
 /// An argument that has to be of some length, in characters.

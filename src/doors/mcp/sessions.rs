@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
 use navi_actors::domain::outside;
-use navi_actors::protocol::error::NaviError;
+use navi_actors::protocol::error::{NaviError, invalid};
 use navi_actors::protocol::ids::{MessageId, SessionId};
 use navi_actors::protocol::message::{Message, MessageState, Role, ToolOutcome};
 use navi_actors::protocol::session::{SessionState, SessionSummary};
@@ -13,7 +13,7 @@ use rmcp::model::CallToolResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::server::{Call, invalid, limit, of_length, told};
+use super::server::{Call, limit, of_length, told};
 use super::watch::Cursor;
 
 /// How many of anything are told where a call does not say, and at the most.

@@ -9,7 +9,6 @@ use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
-use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::OfferedByProgram;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::lines::Shape;
 use crate::access::Principal;
-use crate::doors::asked::{self, Asked, SESSION, Terms, invalid, no_parameters};
+use crate::doors::asked::{self, Asked, SESSION, Terms, invalid};
 use crate::http::App;
 use crate::http::body;
 
@@ -194,12 +193,11 @@ impl Request {
         with_ids(app, who, &begun, &mut said);
         if shape == Shape::Generate {
             let system = body.system.filter(|text| !text.is_empty());
-            said.extend(system.map(|text| plain(Role::System, text)));
+            said.extend(system.map(|text| asked::Said::text(Role::System, text)));
             let prompt = body.prompt.filter(|text| !text.is_empty());
             said.extend(prompt.map(|text| asked::Said {
                 images,
-                files: Vec::new(),
-                ..plain(Role::User, text)
+                ..asked::Said::text(Role::User, text)
             }));
         }
         let wanted = if said.iter().all(|said| said.role == Role::System) {
@@ -312,7 +310,6 @@ fn one(said: Said) -> Result<asked::Said, NaviError> {
     let calls = calls.into_iter().filter(|_| role == Role::Assistant);
     Ok(asked::Said {
         images,
-        files: Vec::new(),
         calls: calls
             .map(|Called { id, function }| ToolCall {
                 id: CallId(id.unwrap_or_default()),
@@ -321,27 +318,10 @@ fn one(said: Said) -> Result<asked::Said, NaviError> {
             })
             .collect(),
         answers: said.tool_call_id.filter(|id| !id.is_empty()).map(CallId),
-        ..plain(role, text)
+        ..asked::Said::text(role, text)
     })
 }
 
-fn plain(role: Role, text: String) -> asked::Said {
-    asked::Said {
-        role,
-        text,
-        images: Vec::new(),
-        files: Vec::new(),
-        calls: Vec::new(),
-        answers: None,
-    }
-}
-
 fn offered(Offered { function }: Offered) -> OfferedByProgram {
-    let parameters = function.parameters.filter(|it| !it.is_null());
-    OfferedByProgram {
-        name: function.name,
-        description: function.description.unwrap_or_default(),
-        parameters: parameters.unwrap_or_else(no_parameters),
-        effect: Effect::Read,
-    }
+    asked::offered(function.name, function.description, function.parameters)
 }

@@ -5,7 +5,6 @@ use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
-use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::OfferedByProgram;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,9 +12,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::doors::answer::SentFile;
-use crate::doors::asked::{
-    self, Asked, Written, image_data, invalid, lacking, no_parameters, sent_file, untaken,
-};
+use crate::doors::asked::{self, Asked, Written, image_data, invalid, lacking, sent_file, untaken};
 use crate::http::App;
 use crate::http::body;
 use crate::http::error::ApiError;
@@ -243,11 +240,9 @@ fn offered(tool: Offered) -> Result<OfferedByProgram, NaviError> {
     let Some(function) = tool.function.filter(|_| tool.r#type == "function") else {
         return Err(invalid("tools must be of the type function"));
     };
-    let parameters = function.parameters.filter(|it| !it.is_null());
-    Ok(OfferedByProgram {
-        name: function.name,
-        description: function.description.unwrap_or_default(),
-        parameters: parameters.unwrap_or_else(no_parameters),
-        effect: Effect::Read,
-    })
+    Ok(asked::offered(
+        function.name,
+        function.description,
+        function.parameters,
+    ))
 }

@@ -69,14 +69,8 @@ pub(super) async fn begin(
         Place::Session(_) => said_alone(entries),
         Place::New | Place::Request => resolved(app, who, entries).await?,
     };
-    let instructions = request.instructions.map(|text| Said {
-        role: Role::System,
-        text,
-        images: Vec::new(),
-        files: Vec::new(),
-        calls: Vec::new(),
-        answers: None,
-    });
+    let instructions = request.instructions;
+    let instructions = instructions.map(|text| Said::text(Role::System, text));
     let said = instructions.into_iter().chain(said).collect();
     let stores = request.stores;
     let asked = Asked::of(app, request.model, said, request.terms, request.streamed)?;
@@ -245,23 +239,19 @@ async fn resolved(app: &App, who: Principal, entries: Vec<Entry>) -> Result<Vec<
 /// What an item of an output says; none of those that tell what Navi did.
 fn said_of(item: &Value) -> Option<Said> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let said = |text: String, calls: Vec<ToolCall>| Said {
-        role: Role::Assistant,
-        text,
-        images: Vec::new(),
-        files: Vec::new(),
-        calls,
-        answers: None,
-    };
+    let said = |text: String| Said::text(Role::Assistant, text);
     match item["type"].as_str()? {
-        "message" => Some(said(text(&item["content"][0]["text"])?, Vec::new())),
+        "message" => Some(said(text(&item["content"][0]["text"])?)),
         "function_call" => {
             let call = ToolCall {
                 id: CallId(text(&item["call_id"])?),
                 name: text(&item["name"])?,
                 arguments: serde_json::from_str(item["arguments"].as_str()?).ok()?,
             };
-            Some(said(String::new(), vec![call]))
+            Some(Said {
+                calls: vec![call],
+                ..said(String::new())
+            })
         }
         _ => None,
     }

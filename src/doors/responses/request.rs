@@ -5,7 +5,6 @@ use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
-use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::OfferedByProgram;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::ids::{AskId, ResponseId};
 use crate::doors::answer::SentFile;
 use crate::doors::asked::{
-    self, Said, Terms, Written, image_data, invalid, lacking, no_parameters, sent_file, untaken,
+    self, Said, Terms, Written, image_data, invalid, lacking, sent_file, untaken,
 };
 use crate::http::body;
 use crate::http::error::ApiError;
@@ -243,7 +242,7 @@ impl Request {
 /// What counts of an input.
 fn entries(input: Input) -> Result<Vec<Entry>, NaviError> {
     let items = match input {
-        Input::Text(text) => return Ok(vec![Entry::Said(said(Role::User, text))]),
+        Input::Text(text) => return Ok(vec![Entry::Said(Said::text(Role::User, text))]),
         Input::Items(items) => items,
     };
     if items.len() > MAX_ITEMS {
@@ -256,17 +255,6 @@ fn entries(input: Input) -> Result<Vec<Entry>, NaviError> {
     });
     let entries: Vec<Option<Entry>> = entries.collect::<Result<_, _>>()?;
     Ok(entries.into_iter().flatten().collect())
-}
-
-fn said(role: Role, text: String) -> Said {
-    Said {
-        role,
-        text,
-        images: Vec::new(),
-        files: Vec::new(),
-        calls: Vec::new(),
-        answers: None,
-    }
 }
 
 /// What of an item counts: none of those that tell what a server did by itself, whatever they hold.
@@ -302,7 +290,7 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
             Entry::Said(Said {
                 images,
                 files,
-                ..said(role, text)
+                ..Said::text(role, text)
             })
         }
         Some("function_call") => {
@@ -315,7 +303,7 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
             asked::check_names([call.name.as_str()].into_iter())?;
             Entry::Said(Said {
                 calls: vec![call],
-                ..said(Role::Assistant, String::new())
+                ..Said::text(Role::Assistant, String::new())
             })
         }
         Some("function_call_output") => {
@@ -323,7 +311,7 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
             let (text, ..) = asked::heard(Role::Tool, text, images, files)?;
             Entry::Said(Said {
                 answers: Some(CallId(item.call_id.ok_or_else(|| missing("call_id"))?)),
-                ..said(Role::Tool, text)
+                ..Said::text(Role::Tool, text)
             })
         }
         Some("mcp_approval_response") => {
@@ -387,13 +375,7 @@ fn content(content: Option<Content>) -> Result<(String, Vec<String>, Vec<SentFil
 }
 
 fn offered(tool: Offered) -> Result<OfferedByProgram, NaviError> {
-    let parameters = tool.parameters.filter(|it| !it.is_null());
-    Ok(OfferedByProgram {
-        name: tool
-            .name
-            .ok_or_else(|| invalid("a tool's name is missing"))?,
-        description: tool.description.unwrap_or_default(),
-        parameters: parameters.unwrap_or_else(no_parameters),
-        effect: Effect::Read,
-    })
+    let name = tool.name;
+    let name = name.ok_or_else(|| invalid("a tool's name is missing"))?;
+    Ok(asked::offered(name, tool.description, tool.parameters))
 }

@@ -1,6 +1,5 @@
 //! `POST /api/pull`: Ollama gets a model, and says how far it is.
 
-use std::fmt;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -76,7 +75,8 @@ pub struct PullProgress {
 }
 
 /// Why a pull ended without the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.phrase())]
 pub enum PullError {
     NoSuchModel { name: String, message: String },
     NoDisk { message: String },
@@ -108,14 +108,6 @@ impl PullError {
         }
     }
 }
-
-impl fmt::Display for PullError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.phrase(), f)
-    }
-}
-
-impl std::error::Error for PullError {}
 
 impl OllamaBackend {
     /// Has Ollama pull a model, and tells how far it is. Where this is dropped Ollama stops; what

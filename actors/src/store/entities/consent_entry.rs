@@ -26,7 +26,4 @@ pub struct Model {
     pub author_name: Option<DbText>,
 }
 
-#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
-
-impl ActiveModelBehavior for ActiveModel {}
+unrelated!();

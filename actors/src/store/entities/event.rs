@@ -20,7 +20,4 @@ pub struct Model {
     pub text_bytes: Option<i64>,
 }
 
-#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
-
-impl ActiveModelBehavior for ActiveModel {}
+unrelated!();

@@ -4,6 +4,16 @@
     reason = "the derives make their items pub; this module is private"
 )]
 
+/// No table has relations for the query builder: a join says itself what it goes by.
+macro_rules! unrelated {
+    () => {
+        #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+        pub enum Relation {}
+
+        impl ActiveModelBehavior for ActiveModel {}
+    };
+}
+
 pub(super) mod api_token;
 pub(super) mod approval;
 pub(super) mod branch;

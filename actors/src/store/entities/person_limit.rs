@@ -15,7 +15,4 @@ pub struct Model {
     pub tabs: Option<i64>,
 }
 
-#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
-
-impl ActiveModelBehavior for ActiveModel {}
+unrelated!();

@@ -29,7 +29,4 @@ pub struct Model {
     pub loop_state: Option<DbText>,
 }
 
-#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
-
-impl ActiveModelBehavior for ActiveModel {}
+unrelated!();

@@ -21,7 +21,4 @@ pub struct Model {
     pub id_token: Option<DbText>,
 }
 
-#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
-
-impl ActiveModelBehavior for ActiveModel {}
+unrelated!();

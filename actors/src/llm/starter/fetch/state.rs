@@ -1,7 +1,5 @@
 //! What a fetch tells: how it stands, and why it failed.
 
-use std::fmt;
-
 use crate::protocol::phrase::{Phrase, PhraseCode};
 
 /// How a fetch stands, for a terminal and a page to show.
@@ -27,7 +25,8 @@ pub enum FetchState {
 }
 
 /// Why a model could not be fetched.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.phrase())]
 pub enum FetchError {
     UnknownModel {
         name: String,
@@ -109,11 +108,3 @@ impl FetchError {
         }
     }
 }
-
-impl fmt::Display for FetchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.phrase(), f)
-    }
-}
-
-impl std::error::Error for FetchError {}
