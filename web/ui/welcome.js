@@ -68,12 +68,20 @@ export class NaviWelcome extends NaviElement {
   }
 }
 
-/** An example is put where it can still be changed, not sent, behind what is written there. @param {string} text */
+/** The example that was put there last. */
+let example = '';
+
+/**
+ * An example is put where it can still be changed, not sent: in place of another one, and behind what
+ * somebody wrote.
+ * @param {string} text
+ */
 export function writeBelow(text) {
   if (isGuest.get()) return;
   const key = openId.get() ?? NEW;
   const draft = draftOf(key).trimEnd();
-  setDraft(key, draft === '' ? text : `${draft}\n\n${text}`);
+  setDraft(key, draft === '' || draft === example ? text : `${draft}\n\n${text}`);
+  example = text.trimEnd();
   focusWanted.set('composer');
 }
 
