@@ -122,18 +122,23 @@ impl McpServersFile {
         Ok(())
     }
 
-    /// Puts back what was taken out. Blocks.
+    /// Puts back what was taken out, by whoever has leave for it. Blocks.
     ///
     /// # Errors
-    /// `not_found` where it is not known any more; `change_conflict` where another one has its name;
-    /// `invalid_field` where there are too many by now.
-    pub(crate) fn restore(&self, name: &str) -> Result<(), NaviError> {
+    /// `not_found` where it is not known any more; what `leave` is not there for; `change_conflict`
+    /// where another one has its name; `invalid_field` where there are too many by now.
+    pub(crate) fn restore(
+        &self,
+        name: &str,
+        leave: Result<(), NaviError>,
+    ) -> Result<(), NaviError> {
         let mut removed = self.removed.lock();
         let is_it = |known: &Entry| mcp::plain(&known.name) == name;
         let at = removed.iter().position(is_it);
         let Some((at, entry)) = at.and_then(|at| Some((at, removed.get(at)?))) else {
             return Err(not_found(name));
         };
+        leave?;
         let text = self.text()?;
         if text
             .entry(name)

@@ -131,9 +131,10 @@ pub(crate) async fn restore(
 ) -> Result<HttpResponse, ApiError> {
     // It may be a program. In a browser this is the page's undo, which asks for no password: the
     // server was there before.
-    if !matches!(who.key, Key::Login(_)) {
-        app.access.need_leave_to_run(&who, None, &visitor).await?;
-    }
+    let leave = match who.key {
+        Key::Login(_) => Ok(()),
+        _ => app.access.need_leave_to_run(&who, None, &visitor).await,
+    };
     let name = path.into_inner();
     let change = Change {
         what: Recorded::McpServerWritten,
@@ -141,7 +142,7 @@ pub(crate) async fn restore(
         who,
         visitor,
     };
-    carried_out(&app, change, move |file| file.restore(&name)).await?;
+    carried_out(&app, change, move |file| file.restore(&name, leave)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -53,9 +53,9 @@ fn a_server_is_added_changed_and_taken_out_and_every_other_byte_stays() {
         text(&house),
         before.replace("\"command\": \"b\"", "\"command\": \"c\"")
     );
-    file.restore("a").unwrap();
+    file.restore("a", Ok(())).unwrap();
     assert_eq!(told(&file, "a")["args"], json!(["x \"y\""]));
-    assert_eq!(refusal(file.restore("a")).0, ErrorCode::NotFound);
+    assert_eq!(refusal(file.restore("a", Ok(()))).0, ErrorCode::NotFound);
 }
 
 #[test]
@@ -312,12 +312,12 @@ fn what_is_put_back_is_as_it_was_and_no_more_than_may_be() {
         file.write(&format!("s{n}"), &server).unwrap();
     }
     let full = text(&house);
-    let (_, message) = refusal(file.restore("my_server"));
+    let (_, message) = refusal(file.restore("my_server", Ok(())));
     assert!(message.contains("more than 32"), "{message}");
     assert_eq!(text(&house), full);
     let version = file.versions().remove("s0").unwrap();
     file.remove("s0", &version).unwrap();
-    file.restore("my_server").unwrap();
+    file.restore("my_server", Ok(())).unwrap();
     assert!(text(&house).contains("\"my server\""));
 }
 
