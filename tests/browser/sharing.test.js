@@ -143,6 +143,6 @@ describe('a conversation of two', () => {
     await part(his, 'welcome').waitFor();
     assert.equal(await his.composer.inputValue(), 'Half a thought');
     await tab.page.keyboard.press('Escape');
-    await tab.sees('It is written.');
+    await tab.sees('It is counted.');
   });
 });
