@@ -250,7 +250,9 @@ fn load_with(sources: &Sources, written: Option<(&Path, &str)>) -> Result<Loaded
     let early_data_dir = from_command_line
         .get(&keys::DATA_DIR)
         .or_else(|| from_environment.get(&keys::DATA_DIR))
-        .map_or_else(platform_data_dir, |text| Some(PathBuf::from(text)));
+        .map_or_else(platform_data_dir, |text| {
+            read::path_in(Path::new(""))(text.trim()).ok()
+        });
     let place = FilePlace {
         named: sources.overrides.config.as_deref(),
         data_dir: early_data_dir.as_deref(),

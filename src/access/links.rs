@@ -99,7 +99,7 @@ impl Links {
         }
     }
 
-    /// Drops the oldest links. Best effort: a folder that cannot be pruned fails at the write.
+    /// Drops the oldest links, those first that open nothing any more. Best effort: a folder that cannot be pruned fails at the write.
     fn prune(&self) {
         let mut paths: Vec<(SystemTime, PathBuf)> = self
             .paths()
@@ -110,7 +110,8 @@ impl Links {
                 modified.ok().map(|modified| (modified, path))
             })
             .collect();
-        paths.sort();
+        let is_spent = |path: &Path| path.extension().is_some() || is_expired(path);
+        paths.sort_by_key(|(modified, path)| (!is_spent(path), *modified));
         let surplus = (paths.len() + 1).saturating_sub(MAX_LINKS);
         for (_, path) in paths.into_iter().take(surplus) {
             let _ = fs::remove_file(path);
@@ -202,6 +203,17 @@ mod tests {
             links.issue().unwrap();
         }
         assert_eq!(links.paths().unwrap().len(), MAX_LINKS);
+    }
+
+    #[test]
+    fn what_was_used_makes_room_first() {
+        let (_dir, links) = links();
+        let kept = links.issue().unwrap();
+        for _ in 0..2 * MAX_LINKS {
+            let secret = links.issue().unwrap();
+            assert_eq!(links.redeem(&secret).unwrap(), Redeemed::Accepted);
+        }
+        assert_eq!(links.redeem(&kept).unwrap(), Redeemed::Accepted);
     }
 
     #[cfg(unix)]

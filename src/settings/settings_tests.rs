@@ -328,6 +328,19 @@ fn a_backend_needs_its_own_settings() {
 }
 
 #[test]
+fn the_file_is_looked_for_where_the_data_directory_is() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("navi.toml"), "[ollama]\nnum_ctx = 4096\n").unwrap();
+    let spaced = format!(" {} ", dir.path().display());
+    let environment = environment(&[("NAVI_DATA_DIR", &spaced)]);
+    let loaded = load(&Overrides::default(), &environment).unwrap();
+    assert_eq!(loaded.settings.data_dir, dir.path());
+    let mut rows = loaded.values.iter();
+    let window = rows.find(|row| row.variable == "OLLAMA_NUM_CTX").unwrap();
+    assert_eq!(window.value.as_deref(), Some("4096"));
+}
+
+#[test]
 fn relative_paths_are_inside_the_data_directory() {
     let loaded = load_with(&[("DB_PATH", "db/x.db")]).unwrap();
     let data_dir = &loaded.settings.data_dir;

@@ -69,10 +69,10 @@ describe('a long conversation', () => {
     await said(1).waitFor({ state: 'detached' });
     await tab.page.emulateMedia({ media: 'print', colorScheme: 'dark' });
     const bubble = await said(TURNS).evaluate((element) => {
-      const { borderTopWidth } = getComputedStyle(element.closest('.bubble'));
-      return { borderTopWidth, scheme: getComputedStyle(document.documentElement).colorScheme };
+      const { borderTopWidth, maxHeight } = getComputedStyle(element.closest('.bubble'));
+      return { borderTopWidth, maxHeight, scheme: getComputedStyle(document.documentElement).colorScheme };
     });
-    assert.deepEqual(bubble, { borderTopWidth: '1px', scheme: 'light' });
+    assert.deepEqual(bubble, { borderTopWidth: '1px', maxHeight: 'none', scheme: 'light' });
     assert.ok(await tab.page.locator('.foot').isHidden());
     await tab.page.emulateMedia({ media: null, colorScheme: 'light' });
     // What was said before is read again when it is wanted.

@@ -110,6 +110,13 @@ describe('memory', () => {
     await page.getByTestId('fact-new-category').selectOption('preferences');
     await page.getByTestId('fact-new-name').fill('Favourite tea');
     await page.getByTestId('fact-new-value').fill('Oolong, without sugar');
+    // A selection that ends beside the panel leaves it open.
+    const field = await page.getByTestId('fact-new-value').boundingBox();
+    await page.mouse.move(field.x + 20, field.y + field.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(5, 5);
+    await page.mouse.up();
+    assert.equal(await page.getByTestId('fact-new-value').inputValue(), 'Oolong, without sugar');
     await assertLooks(tab, (name) => tab.screenshot(`${name}-memory-new`), '[data-testid="memory"]');
     const refuse = (route) => (route.request().method() === 'PUT' ? route.fulfill({ status: 413, json: { code: 'memory_full', message: 'the memory holds 500 facts; forget some first' } }) : route.continue());
     await page.route('**/memory/**', refuse);

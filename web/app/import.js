@@ -5,6 +5,7 @@ import { signal } from '../lit.js';
 import { api, ApiError } from '../net/api.js';
 import { conversationsIn } from '../state/import.js';
 import { goTo, pageError, showToast } from './actions.js';
+import { panel } from './signals.js';
 
 /** The largest file that is read: it is in memory whole. */
 const MAX_FILE_MIB = 256;
@@ -59,7 +60,8 @@ export async function importFiles(files) {
     }
   }
   note({ busy: false, files: 0 });
-  if (first !== null) goTo(first);
+  // Who looks at something else by then is left there.
+  if (first !== null && panel.get() === 'import') goTo(first);
   const { imported, left_out, problems } = importing.get();
   if (imported > 0)
     showToast([t('import.done', { n: imported }),

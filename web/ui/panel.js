@@ -16,6 +16,14 @@ export class NaviPanel extends NaviElement {
   /** The tab that was brought into sight last. @type {Element | null} */
   #tab = null;
   #sizes = new ResizeObserver(() => this.#showTab());
+  /** Where the press began that a click is the end of. @type {EventTarget | null} */
+  #began = null;
+  #begin = (/** @type {PointerEvent} */ { target }) => { this.#began = target; };
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.addEventListener('pointerdown', this.#begin);
+  }
 
   firstUpdated() {
     this.open();
@@ -31,6 +39,7 @@ export class NaviPanel extends NaviElement {
 
   disconnectedCallback() {
     super.disconnectedCallback();
+    this.removeEventListener('pointerdown', this.#begin);
     this.#sizes.disconnect();
   }
 
@@ -60,9 +69,9 @@ export class NaviPanel extends NaviElement {
     if (this.isConnected) panel.set(null);
   }
 
-  /** A press beside it closes it. @param {MouseEvent} event */
+  /** A press beside it closes it; one that only ends there selects text. @param {MouseEvent} event */
   pressed(event) {
-    if (event.target === this.dialog) this.close();
+    if (event.target === this.dialog && this.#began === this.dialog) this.close();
   }
 
   /** @param {string} name of its parts in tests */

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use calamine::{Data, Ods, Reader as _, Sheets, Xls, Xlsx};
+use calamine::{Data, ExcelDateTime, Ods, Reader as _, Sheets, Xls, Xlsx};
 
 use super::office::{open, refuse_bomb};
 use super::{DocumentError, MAX_TEXT_BYTES};
@@ -45,7 +45,10 @@ pub(super) fn text(bytes: &[u8], media_type: &str) -> Result<String, DocumentErr
                 }
                 if !matches!(cell, Data::Empty) {
                     // A cell is one cell, whatever is in it.
-                    let cell = cell.to_string();
+                    let cell = match cell {
+                        Data::DateTime(at) => moment(*at),
+                        cell => cell.to_string(),
+                    };
                     all.extend(cell.chars().map(|c| if c.is_control() { ' ' } else { c }));
                 }
             }
@@ -59,6 +62,29 @@ pub(super) fn text(bytes: &[u8], media_type: &str) -> Result<String, DocumentErr
         all.push('\n');
     }
     Ok(all)
+}
+
+/// A day, a time or how long something took, as a person reads it: a workbook has days and parts of
+/// them since an epoch.
+fn moment(at: ExcelDateTime) -> String {
+    let days = at.as_f64();
+    if at.is_duration() {
+        let seconds = (days.abs() * 86_400.0).round() as u64;
+        let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        let sign = if days < 0.0 { "-" } else { "" };
+        return format!("{sign}{hours}:{minutes:02}:{seconds:02}");
+    }
+    let (year, month, day, hour, minute, second, _) = at.to_ymd_hms_milli();
+    let time = match second {
+        0 => format!("{hour:02}:{minute:02}"),
+        _ => format!("{hour:02}:{minute:02}:{second:02}"),
+    };
+    let day = format!("{year:04}-{month:02}-{day:02}");
+    match (days.trunc() == 0.0, days.fract() == 0.0) {
+        (true, _) => time,
+        (false, true) => day,
+        (false, false) => format!("{day} {time}"),
+    }
 }
 
 fn damaged(error: &dyn std::fmt::Display) -> DocumentError {

@@ -49,6 +49,12 @@ async fn documents_become_text() {
         (extension.as_str(), text),
         ("xlsx", some("## Costs\nRent\t120.5"))
     );
+    let sheet = xlsx(
+        "<row r=\"1\"><c r=\"A1\" s=\"1\"><v>45306</v></c><c r=\"B1\" s=\"2\"><v>45306.75</v></c><c r=\"C1\" s=\"2\"><v>0.375</v></c><c r=\"D1\" s=\"3\"><v>1.0833333333333333</v></c></row>",
+    );
+    let (_, _, text) = seen(&sheet, "due.xlsx").await;
+    let dates = "## Costs\n2024-01-15\t2024-01-15 18:00\t09:00\t26:00:00";
+    assert_eq!(text, some(dates));
 
     let slide = |text: &str| format!("<p:sld><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:sld>");
     let slides = zipped(&[

@@ -123,17 +123,26 @@ fn with_line_ends_escaped(raw: &str) -> String {
     escaped
 }
 
-/// Puts right what models get wrong and what has only one reading: numbers and booleans as
-/// strings, a single value for a list of one, null for a field that may be left out.
+/// Puts right what models get wrong and what has only one reading: numbers, booleans, lists and
+/// objects as strings, a single value for a list of one, null for a field that may be left out and
+/// cannot be it.
 fn repair(schema: &Value, value: &mut Value) {
     match (type_of(schema), &mut *value) {
         ("object", Value::Object(fields)) => {
             let required = schema["required"].as_array();
             let is_required =
                 |name: &String| required.is_some_and(|all| all.iter().any(|it| it == name));
-            fields.retain(|name, value| !value.is_null() || is_required(name));
+            fields.retain(|name, value| {
+                !value.is_null() || is_required(name) || may_be_null(schema, name)
+            });
             for (name, value) in fields.iter_mut() {
                 repair(&schema["properties"][name.as_str()], value);
+            }
+        }
+        ("object", Value::String(text)) if text.trim_start().starts_with('{') => {
+            if let Ok(object @ Value::Object(_)) = serde_json::from_str(text) {
+                *value = object;
+                repair(schema, value);
             }
         }
         ("array", Value::Array(items)) => {
@@ -170,6 +179,11 @@ fn repair(schema: &Value, value: &mut Value) {
                 None => Value::Number(number.clone()),
             };
         }
+        ("number", Value::String(text)) => {
+            if let Ok(number @ Value::Number(_)) = serde_json::from_str(text.trim()) {
+                *value = number;
+            }
+        }
         ("boolean", Value::String(text)) => {
             if let Ok(flag) = text.trim().to_ascii_lowercase().parse::<bool>() {
                 *value = Value::Bool(flag);
@@ -179,13 +193,39 @@ fn repair(schema: &Value, value: &mut Value) {
             *value = Value::String(number.to_string());
         }
         ("string", Value::String(text)) => {
-            let is_meant = |choice: &&str| choice.eq_ignore_ascii_case(text.trim());
-            if let Some(choice) = choices(schema).find(is_meant) {
+            let meant = text.trim();
+            let mut alike = choices(schema).filter(|choice| choice.eq_ignore_ascii_case(meant));
+            // Of two that differ in capitals alone no other is meant than the one that is written.
+            let only = alike.next().filter(|_| alike.next().is_none());
+            let exact = choices(schema).find(|choice| *choice == meant);
+            if let Some(choice) = exact.or(only) {
                 *value = Value::String(choice.to_owned());
             }
         }
         _ => {}
     }
+}
+
+/// Whether null is a value of its own in this field of an object: it clears something.
+fn may_be_null(schema: &Value, name: &str) -> bool {
+    let Some(field) = schema["properties"].get(name) else {
+        // In an object of any fields they are what is asked for.
+        let knows_none = schema["properties"].as_object().is_none_or(Map::is_empty);
+        let others = &schema["additionalProperties"];
+        return *others != false && (knows_none || !others.is_null());
+    };
+    admits_null(field)
+}
+
+fn admits_null(schema: &Value) -> bool {
+    let is_null = |kind: &Value| kind == "null";
+    let kind = &schema["type"];
+    let kinds = kind.as_array().into_iter().flatten();
+    let branches = ["anyOf", "oneOf"].map(|key| schema[key].as_array());
+    is_null(kind)
+        || kinds.into_iter().any(is_null)
+        || schema["nullable"] == true
+        || branches.into_iter().flatten().flatten().any(admits_null)
 }
 
 /// What is wrong with arguments, where something is: of the problems the one that helps most.

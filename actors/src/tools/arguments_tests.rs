@@ -98,9 +98,49 @@ fn what_has_one_reading_is_put_right() {
             json!({"action": "write", "numbers": ["1", 2.0], "inner": {"key": 1}}),
             json!({"action": "write", "numbers": [1, 2], "inner": {"key": "1"}}),
         ),
+        (
+            json!({"action": "write", "ratio": " 0.5 ", "inner": "{\"key\": \"x\"}"}),
+            json!({"action": "write", "ratio": 0.5, "inner": {"key": "x"}}),
+        ),
     ] {
         assert_eq!(fitted(&given), Ok(taken), "{given}");
     }
+}
+
+/// As a server of another hand describes its tools.
+fn fitted_to(schema: &Value, arguments: &Value) -> Value {
+    let validator = validator(schema).unwrap();
+    fit(schema, &[], Some(&validator), arguments).unwrap()
+}
+
+#[test]
+fn of_choices_that_differ_in_capitals_the_one_that_is_written_is_meant() {
+    let schema = json!({"type": "object", "properties": {
+        "interval": {"type": "string", "enum": ["1m", "1h", "1M"]},
+    }});
+    for (given, taken) in [("1M", "1M"), ("1m", "1m"), (" 1M ", "1M"), ("1H", "1h")] {
+        let fitted = fitted_to(&schema, &json!({"interval": given}));
+        assert_eq!(fitted["interval"], taken, "{given}");
+    }
+}
+
+#[test]
+fn a_null_that_clears_something_is_sent() {
+    let text_or_null = json!({"anyOf": [{"type": "string"}, {"type": "null"}]});
+    let schema = json!({"type": "object", "properties": {
+        "assignee": text_or_null,
+        "due": {"type": ["string", "null"]},
+        "title": {"type": "string"},
+        "fields": {"type": "object", "additionalProperties": true},
+        "any": {"type": "object"},
+    }});
+    let given = json!({
+        "assignee": null, "due": null, "fields": {"due": null}, "any": {"due": null},
+    });
+    let mut more = given.clone();
+    more["title"] = Value::Null;
+    more["unknown"] = Value::Null;
+    assert_eq!(fitted_to(&schema, &more), given);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! `edit`: an exact piece of a file for another one.
 
-use std::borrow::Cow;
-
 use itertools::Itertools as _;
 
 use super::FilesystemArgs;
@@ -57,14 +55,14 @@ pub(super) fn plan(spot: &Spot, args: &FilesystemArgs) -> ToolResult<(Rewrite, u
         human_size(root.limits.write_bytes)
     );
     let (text, encoding) = whole_text(path, before.bytes())?;
-    // Models write `\n`; in a file whose lines all end in `\r\n` that is what they mean.
+    // Models write `\n`; where lines end in `\r\n`, all of them or those that are meant, they mean that.
+    let as_written = [args.old_text.clone(), args.new_text.clone()];
+    let as_crlf = as_written
+        .each_ref()
+        .map(|part| part.replace("\r\n", "\n").replace('\n', "\r\n"));
     let all_crlf = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
-    let [old, new] = [&args.old_text, &args.new_text].map(|part| -> Cow<'_, str> {
-        match all_crlf {
-            true => part.replace("\r\n", "\n").replace('\n', "\r\n").into(),
-            false => part.into(),
-        }
-    });
+    let is_crlf = all_crlf || (!text.contains(&as_written[0]) && text.contains(&as_crlf[0]));
+    let [old, new] = if is_crlf { as_crlf } else { as_written };
     let (after, places) = replaced(path, &text, [&old, &new], args.replace_all)?;
     let rewrite = Rewrite::checked(spot, before, encoding.encode(&after))?;
     Ok((rewrite, places))

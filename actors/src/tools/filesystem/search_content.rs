@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use cap_std::fs::File;
-use grep_matcher::Matcher as _;
+use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::sinks::Bytes;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -51,6 +51,7 @@ pub(super) fn search_content(
         matcher: matcher(pattern, literal)?,
         searcher: SearcherBuilder::new()
             .line_number(true)
+            .line_terminator(LineTerminator::crlf())
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(MAX_HELD_BYTES))
             .build(),
@@ -197,7 +198,9 @@ fn matcher(pattern: &str, literal: bool) -> ToolResult<RegexMatcher> {
     RegexMatcherBuilder::new()
         .case_smart(true)
         .fixed_strings(literal)
-        .line_terminator(Some(b'\n'))
+        // A line ends where its text does, and not behind the `\r` of Windows.
+        .multi_line(true)
+        .crlf(true)
         .size_limit(MAX_PATTERN_BYTES)
         .dfa_size_limit(MAX_PATTERN_BYTES)
         .build(pattern)

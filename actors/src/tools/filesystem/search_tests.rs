@@ -72,6 +72,20 @@ async fn lines_are_found() {
 }
 
 #[tokio::test]
+async fn a_line_ends_where_its_text_does() {
+    let place = Fixture::new();
+    place.put("unix.txt", "one;\n\ntwo\n");
+    place.put("windows.txt", "one;\r\n\r\ntwo\r\n");
+    for (pattern, line) in [(";$", "1: one;"), ("^$", "2:"), ("^two$", "3: two")] {
+        let arguments = json!({"action": "search_content", "pattern": pattern});
+        let text = place.ok(arguments).await;
+        let lines: Vec<&str> = text.lines().skip(1).map(str::trim_end).collect();
+        let found = ["unix", "windows"].map(|name| format!("{name}.txt:{line}"));
+        assert_eq!(lines, found, "{pattern}");
+    }
+}
+
+#[tokio::test]
 async fn plain_text_is_found_where_no_expression_would() {
     let place = project();
     let arguments = json!({"action": "search_content", "pattern": "main() {", "literal": true});

@@ -284,6 +284,12 @@ async fn windows_line_ends_stay() {
         .ok(json!({"action": "edit", "path": "a.txt", "old_text": "one\ntwo", "new_text": "1\n2"}))
         .await;
     assert_eq!(place.content("a.txt"), "1\r\n2\r\nthree\r\n");
+    // A command wrote the last line.
+    place.put("b.txt", "one\r\ntwo\r\nthree\n");
+    place
+        .ok(json!({"action": "edit", "path": "b.txt", "old_text": "one\ntwo", "new_text": "1\n2"}))
+        .await;
+    assert_eq!(place.content("b.txt"), "1\r\n2\r\nthree\n");
 }
 
 #[cfg(unix)]
