@@ -7,6 +7,7 @@ mod look;
 mod machine;
 mod models;
 
+use navi_actors::domain::redact::redacted;
 use navi_actors::protocol::phrase::{CheckName, Phrase, PhraseCode};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -131,6 +132,17 @@ pub(crate) fn settings(warnings: &[Phrase]) -> Check {
         Level::Warning,
         warnings.to_vec(),
         Some(PhraseCode::SettingsFrom.into()),
+    )
+}
+
+/// Settings that nothing can be begun with.
+pub(crate) fn wrong_settings(problems: &[String]) -> Check {
+    let told = problems.iter().map(|it| Phrase::plain(redacted(it)));
+    Check::new(
+        CheckName::Settings,
+        Level::Broken,
+        told.collect(),
+        Some(PhraseCode::CorrectAndLook.into()),
     )
 }
 

@@ -81,9 +81,9 @@ pub(crate) enum Command {
     /// Talk with Navi in this terminal, or ask her once from a script (docs/doors.md).
     ///
     /// The service must run. With -p there is nothing but the answer on standard output, and the
-    /// exit code says how it went: 0 answered; 1 the run failed; 2 wrong usage, or no service;
-    /// 3 a limit of the run ended it; 4 answered, and something was denied; 130 stopped by
-    /// Ctrl-C, which stops the run too (a second one leaves at once).
+    /// exit code says how it went: 0 answered; 1 the run failed; 2 wrong usage or settings, or no
+    /// service; 3 a limit of the run ended it; 4 answered, and something was denied; 130 stopped
+    /// by Ctrl-C, which stops the run too (a second one leaves at once).
     Chat(ChatArgs),
     /// Print a fresh one-time link to the page of the running service.
     Link,

@@ -3,10 +3,23 @@
 use std::io::{self, Write as _};
 
 use navi_actors::domain::redact::redacted;
+use parking_lot::Mutex;
+
+/// Why a line could not be written, the first time.
+static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// A line on standard output. A reader that went away is no fault.
 pub fn say(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
+    if let Err(error) = writeln!(io::stdout(), "{line}")
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        LOST.lock().get_or_insert(error);
+    }
+}
+
+/// Why something that was to be said was not. Told once.
+pub(crate) fn lost() -> Option<io::Error> {
+    LOST.lock().take()
 }
 
 /// A line on standard error, without the secrets of addresses.

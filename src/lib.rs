@@ -37,7 +37,7 @@ use tokio::runtime::Runtime;
 
 use crate::cli::{Cli, Command};
 use crate::process::Logs;
-use crate::settings::Loaded;
+use crate::settings::{Loaded, SettingsError};
 
 /// The program `navi`: the service and its commands.
 pub fn main() -> ExitCode {
@@ -58,9 +58,20 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         _ => Logs::Usual,
     };
-    process::with_settings(&cli.places.overrides(), logs, |loaded, runtime| {
+    let done = process::with_settings(&cli.places.overrides(), logs, |loaded, runtime| {
         carry_out(cli, loaded, runtime)
-    })
+    });
+    done.or_else(|error| refuse(cli, error))
+}
+
+/// Ends as the command does where the settings are wrong. What else failed is told as it is.
+fn refuse(cli: &Cli, error: anyhow::Error) -> anyhow::Result<ExitCode> {
+    let wrong = error.downcast::<SettingsError>()?;
+    match &cli.command {
+        Some(Command::Doctor { json }) => command::doctor::refuse(&wrong, *json),
+        Some(Command::Chat(args)) => Ok(doors::chat::refuse(args, &wrong)),
+        _ => Err(wrong.into()),
+    }
 }
 
 fn carry_out(cli: &Cli, loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<ExitCode> {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::bail;
 use navi_actors::tools::sandbox;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tokio::runtime::Runtime;
@@ -20,8 +21,8 @@ pub enum Logs {
     Warnings,
 }
 
-/// Runs a program to its end, and tells why it failed. Where the process was started as the
-/// sandbox of a command, it is that instead.
+/// Runs a program to its end, and tells why it failed: what it had to say may have been lost. Where
+/// the process was started as the sandbox of a command, it is that instead.
 pub fn main(program: &str, run: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     // It confines itself, has no settings and says nothing: no part of the program is in it.
     let mut words = std::env::args_os()
@@ -32,7 +33,11 @@ pub fn main(program: &str, run: impl FnOnce() -> anyhow::Result<ExitCode>) -> Ex
     }
     // Before anything else: it sets a variable, which is sound only while there is one thread.
     navi_threads::leave_one_free();
-    match run() {
+    let ended = run().and_then(|code| match console::lost() {
+        None => Ok(code),
+        Some(error) => bail!("standard output could not be written: {error}"),
+    });
+    match ended {
         Ok(code) => code,
         Err(error) => {
             console::complain(&format!("{program}: {error:#}"));

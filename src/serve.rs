@@ -42,7 +42,7 @@ use crate::profiles::ProfileFiles;
 use crate::settings::change::SettingsFile;
 use crate::settings::{Loaded, Settings};
 use crate::tls::Tls;
-use crate::{backends, collector, extensions, profiles};
+use crate::{backends, collector, console, extensions, profiles};
 
 /// How long all of a shutdown may take, whatever hangs: many supervisors kill after ten seconds.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_millis(8_500);
@@ -272,7 +272,10 @@ impl Service {
     /// Tells how the service stands, and the way in.
     async fn greet(&self, settings: &Settings) -> anyhow::Result<()> {
         banner::print(self, settings).await;
-        banner::print_way_in(self, settings).context("the data directory cannot be written to")
+        banner::print_way_in(self, settings).context("the data directory cannot be written to")?;
+        // She serves, whether or not somebody could read it.
+        let _ = console::lost();
+        Ok(())
     }
 
     /// Waits for the end, and brings it about in order.

@@ -163,11 +163,7 @@ async fn compress(
     };
     let old = &job.messages[..cut.older];
     let window = context::window(&job.choice.model, asked.window);
-    let transcript = compression::transcript(
-        old,
-        job.state.summary.as_ref(),
-        compression::transcript_limit(window),
-    );
+    let transcript = compression::transcript(old, job.state.summary.as_ref(), window);
     let question = Question {
         messages: compression::request_messages(&transcript, compression::language(old)),
         temperature: asked.policy.temperature,

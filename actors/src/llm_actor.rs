@@ -274,19 +274,23 @@ impl LlmActor {
     }
 
     /// Asks background work for its slot where a person waits, the newest first: the least
-    /// is lost with it.
+    /// is lost with it. Who is held back would not get what another one gives back: they press
+    /// on their own alone.
     fn press(&self) {
-        let pressing = self.line.waiting().filter(|it| it.priority.presses());
-        let coming_back = |holder: &&Holder| holder.asked_back.is_cancelled();
-        let needed = pressing
-            .count()
-            .saturating_sub(self.running.iter().filter(coming_back).count());
-        self.running
-            .iter()
-            .rev()
-            .filter(|holder| holder.lane.gives_way() && !holder.asked_back.is_cancelled())
-            .take(needed)
-            .for_each(|holder| holder.asked_back.cancel());
+        let newest = self.running.iter().rev();
+        let mut making_way: Vec<&Holder> = newest.filter(|it| it.lane.gives_way()).collect();
+        // One that is asked already is asked for nobody else.
+        making_way.sort_by_key(|holder| !holder.asked_back.is_cancelled());
+        let queue = self.queue();
+        let waiting = self.line.waiting().zip(&queue);
+        let pressing = waiting.filter(|(it, _)| it.priority.presses());
+        let (held_back, free): (Vec<_>, Vec<_>) = pressing.partition(|(_, it)| it.held_back);
+        for (waiter, place) in held_back.into_iter().chain(free) {
+            let helps = |holder: &&Holder| !place.held_back || holder.person == waiter.person;
+            if let Some(at) = making_way.iter().position(helps) {
+                making_way.remove(at).asked_back.cancel();
+            }
+        }
     }
 
     fn count(&self) {

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::protocol::extension::McpServerState;
 use crate::services::now;
 use crate::supervision::Guard;
-use crate::tools::mcp::{Connection, Listing, ServerConfig, ServerHandle, answers, listing};
+use crate::tools::mcp::{Connection, Listing, ServerConfig, ServerHandle, listing};
 
 /// A server that was well for so long starts its count of failures anew.
 const WELL: Duration = Duration::from_secs(60);
@@ -36,6 +36,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How often a server that is reached over HTTP is asked whether it is there: nothing else
 /// tells that it went.
 const ASK_EVERY: Duration = Duration::from_secs(30);
+
+/// A server that is well and at no call answers this soon.
+const ASK_LIMIT: Duration = Duration::from_secs(10);
 
 /// A server that says all the time that its tools are others is asked no more often.
 const LIST_EVERY: Duration = Duration::from_secs(2);
@@ -212,7 +215,7 @@ impl ServerTask {
                 () = sleep(ASK_EVERY), if asks => true,
             };
             if asked {
-                if !answers(&peer).await {
+                if !self.link.answers(&peer, ASK_LIMIT, asks).await {
                     return "it does not answer".to_owned();
                 }
                 continue;

@@ -7,7 +7,7 @@ use crate::domain::session::state::State;
 use crate::llm::{Backend, LlmError};
 use crate::metrics::{CallMeter, SessionMeter};
 use crate::protocol::chat::{ChatRequest, FinishReason, Usage};
-use crate::tools::registry::Toolbox;
+use crate::tools::toolbox::Toolbox;
 use crate::traces::{self, CallSpan, InRun, RunSpans};
 
 /// Watches one model call. One that is dropped before its end was cut.

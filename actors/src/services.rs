@@ -29,7 +29,8 @@ use crate::session_turns::SessionTurns;
 use crate::store::Store;
 use crate::supervision::Slot;
 use crate::tools::lent::Lending;
-use crate::tools::registry::{Registry, Toolbox};
+use crate::tools::registry::Registry;
+use crate::tools::toolbox::Toolbox;
 
 /// How far the wall clock may be set back without what comes later being told as earlier.
 /// Beyond that the clock was wrong before, and is believed now.

@@ -147,15 +147,20 @@ impl Access {
     /// Makes a person something else. What they have open is closed, and opens as what they are.
     ///
     /// # Errors
-    /// There is no such person, or no other admin.
+    /// There is no such person, or no other admin. For an admin: it was not shown who asks.
     pub(crate) async fn set_role(
         &self,
         by: &Principal,
         person: UserId,
         role: UserRole,
+        current_password: Option<String>,
         visitor: Visitor,
     ) -> Result<User, NaviError> {
         self.need_accounts()?;
+        if role == UserRole::Admin {
+            self.need_proof_in_browser(by, current_password, &visitor)
+                .await?;
+        }
         let changed = self.on_runtime(async move |store| store.set_role(person, role).await);
         let user = settled(changed.await?)?;
         self.ended();
@@ -190,11 +195,13 @@ impl Access {
     /// Makes an invitation: the row, and the secret for its link.
     ///
     /// # Errors
-    /// There is no such person, or the store cannot be used.
+    /// There is no such person, or the store cannot be used. For an admin: it was not shown who
+    /// asks.
     pub(crate) async fn invite(
         &self,
         by: &Principal,
         offer: Offer,
+        current_password: Option<String>,
         visitor: Visitor,
     ) -> Result<(Invitation, String), NaviError> {
         self.need_accounts()?;
@@ -206,6 +213,10 @@ impl Access {
             None => role_name(offer.role).to_owned(),
         };
         need_all_scopes(by, LINK_OPENS_MORE)?;
+        if offer.role == UserRole::Admin {
+            self.need_proof_in_browser(by, current_password, &visitor)
+                .await?;
+        }
         let (invitation, secret) = offer.made(Some(by.user), Utc::now());
         let (hash, row) = (SecretHash(digest(&secret)), invitation.clone());
         self.on_runtime(async move |store| store.add_invitation(hash, row).await)

@@ -1,7 +1,8 @@
 //! What is asked of who makes another way into an account: to show that they are there themselves,
 //! by the password, or by having come in a moment ago. So a browser that was left open, or a login
 //! that was stolen, makes none, and a token never does: it would open more than the token. The same
-//! is asked of who has a program run here.
+//! is asked of who has a program run here, and in a browser of who makes what opens as much as the
+//! login does: a token with all scopes, or another admin.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -81,6 +82,19 @@ impl Access {
         match self.need_password(who, current_password, visitor).await? {
             true => Ok(()),
             false => self.need_fresh_login(who).await,
+        }
+    }
+
+    /// The same of who asks in a browser: what a token may do, its scopes say.
+    pub(super) async fn need_proof_in_browser(
+        &self,
+        who: &Principal,
+        current_password: Option<String>,
+        visitor: &Visitor,
+    ) -> Result<(), NaviError> {
+        match who.key {
+            Key::Login(_) => self.need_proof(who, current_password, visitor).await,
+            Key::Token(_) | Key::Setting(_) | Key::Proxy(_) => Ok(()),
         }
     }
 

@@ -38,14 +38,16 @@ impl Access {
     }
 
     /// Makes a token; its text is told only now. It opens no more than what its maker came in
-    /// with.
+    /// with. One with all scopes is asked for no proof, whatever it does: so its maker is.
     ///
     /// # Errors
-    /// The name is no good, it would open too much, or the store cannot be used.
+    /// The name is no good, it would open too much, it was not shown who asks, or the store cannot
+    /// be used.
     pub(crate) async fn add_token(
         &self,
         who: &Principal,
         wanted: Wanted,
+        current_password: Option<String>,
         visitor: Visitor,
     ) -> Result<(ApiToken, String), NaviError> {
         if !who.grant.scopes.include(wanted.scopes) {
@@ -56,6 +58,10 @@ impl Access {
                     who.grant.scopes
                 ),
             ));
+        }
+        if wanted.scopes.include(Scopes::ALL) {
+            self.need_proof_in_browser(who, current_password, &visitor)
+                .await?;
         }
         self.tries.count_key(who.user)?;
         let (store, user) = (self.store.clone(), who.user);

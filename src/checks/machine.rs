@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use navi_actors::protocol::phrase::{CheckName, Phrase, PhraseCode, Trouble};
 use navi_actors::tools::sandbox::Sandbox;
 use navi_actors::tools::terminal::Allowed;
+use rustix::fs::{Access, access};
 
 use super::{Check, Level};
 use crate::instance;
@@ -20,20 +21,27 @@ const NO_DISK_BYTES: u64 = 64 * 1024 * 1024;
 const OLDEST_SENSIBLE_TIME: Duration = Duration::from_secs(1_735_689_600);
 const TOLERATED_SKEW: Duration = Duration::from_secs(60);
 
-/// Whether the data directory can be written, and by its owner alone.
+/// Whether the data directory can be written, and by its owner alone; where there is none, whether
+/// it can be made.
 pub(crate) fn data_directory(dir: &Path) -> Check {
     const NAME: CheckName = CheckName::Data;
     let shown = dir.display().to_string();
     let of = |code| Phrase::new(code, [("place", shown.clone())]);
-    if !dir.exists() {
-        return Check::fine(NAME, of(PhraseCode::MadeAtStart));
-    }
-    if let Err(error) = write_probe(dir) {
+    let is_there = dir.exists();
+    let tried = if is_there {
+        write_probe(dir).map(|_| ())
+    } else {
+        can_be_made(dir)
+    };
+    if let Err(error) = tried {
         return Check::broken(
             NAME,
             of(PhraseCode::NotWritable).with("error", Phrase::plain(error.to_string())),
             PhraseCode::CorrectPermissions,
         );
+    }
+    if !is_there {
+        return Check::fine(NAME, of(PhraseCode::MadeAtStart));
     }
     #[cfg(unix)]
     {
@@ -54,8 +62,7 @@ pub(crate) fn data_directory(dir: &Path) -> Check {
 /// Whether there is room to write.
 pub(crate) fn disk_space(dir: &Path) -> Check {
     const NAME: CheckName = CheckName::Disk;
-    let existing = dir.ancestors().find(|place| place.exists());
-    let free = existing.and_then(free_bytes);
+    let free = existing(dir).and_then(free_bytes);
     let remedy = PhraseCode::MakeRoom;
     match free {
         None => Check::fine(NAME, PhraseCode::DiskUnknown),
@@ -153,6 +160,18 @@ fn apart(sandbox: &Sandbox) -> Phrase {
     }
 }
 
+/// What is there of a path.
+fn existing(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|place| place.exists())
+}
+
+/// Whether what is there of a path takes a new directory. Makes none.
+fn can_be_made(dir: &Path) -> io::Result<()> {
+    // With the dot a file in the way is no directory, whatever it allows.
+    let above = existing(dir).unwrap_or(dir).join(".");
+    Ok(access(&above, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
 /// Writes and removes a file; when the disk says that it was written.
 fn write_probe(dir: &Path) -> io::Result<SystemTime> {
     let path: PathBuf = dir.join(format!(".probe-{}", std::process::id()));
@@ -188,6 +207,19 @@ mod tests {
         assert_eq!(port(address, dir.path()).level, Level::Broken);
         drop(listener);
         assert_eq!(port(address, dir.path()).level, Level::Fine);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_broken() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("in the way");
+        fs::write(&file, "").unwrap();
+        let below = file.join("data");
+        assert_eq!(data_directory(&below.join("more")).level, Level::Broken);
+        assert_eq!(data_directory(&below).level, Level::Broken);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(data_directory(&below).level, Level::Fine);
+        assert!(!file.exists());
     }
 
     #[cfg(unix)]

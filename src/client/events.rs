@@ -7,7 +7,7 @@ use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::SessionId;
 use url::form_urlencoded::byte_serialize;
 
-use super::line::Line;
+use super::line::{Line, Told};
 use super::{Client, ClientError};
 
 /// The newest messages that a `resync` has.
@@ -95,6 +95,21 @@ impl Events {
             .retain(|said| !matches!(said.frame, ClientFrame::Message(_)));
     }
 
+    /// How many messages are not known to have arrived.
+    pub(crate) fn waiting_messages(&self) -> usize {
+        let messages = self
+            .said
+            .iter()
+            .filter(|said| matches!(said.frame, ClientFrame::Message(_)));
+        messages.count()
+    }
+
+    /// Goes on as another client, from where this left off: it says what is not known to have
+    /// arrived.
+    pub(crate) fn again(&mut self, client: Client) {
+        self.line = Line::new(client);
+    }
+
     /// Whether the service could not be reached when it was tried last.
     pub(crate) fn is_away(&self) -> bool {
         self.line.is_away()
@@ -124,8 +139,13 @@ impl Events {
                     self.said.retain(|said| said.is_kept());
                 }
             }
-            let Some(envelope) = self.line.next::<Envelope>().await? else {
-                continue;
+            let envelope = match self.line.next::<Envelope, Event>().await? {
+                Some(Told::Known(envelope)) => envelope,
+                Some(Told::Unknown { seq }) => {
+                    self.after = seq.or(self.after);
+                    continue;
+                }
+                None => continue,
             };
             self.after = envelope.seq.or(self.after);
             if let Event::Resync { session, .. } = &envelope.event {
@@ -197,17 +217,22 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
+    use futures_util::{SinkExt as _, StreamExt as _};
     use navi_actors::https;
     use navi_actors::protocol::command::{Decision, UserInput};
     use navi_actors::protocol::ids::ApprovalId;
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio_tungstenite::WebSocketStream;
+    use tokio_tungstenite::tungstenite::Message;
 
     use super::*;
     use crate::client::{WayIn, trust};
+    use crate::instance::Instance;
 
-    /// Those of a service that does not run.
-    fn away() -> Events {
-        let data_dir = PathBuf::from("/nowhere");
-        let client = Client {
+    fn client(data_dir: PathBuf) -> Client {
+        Client {
             http: https::client().build().unwrap(),
             tls: Arc::new(trust::config(data_dir.clone()).unwrap()),
             data_dir,
@@ -215,8 +240,62 @@ mod tests {
                 cookie: String::new(),
                 key: String::new(),
             },
-        };
-        Events::new(client, SessionId::new(), None)
+        }
+    }
+
+    /// Those of a service that does not run.
+    fn away() -> Events {
+        Events::new(client(PathBuf::from("/nowhere")), SessionId::new(), None)
+    }
+
+    /// Nothing of a service but its socket.
+    struct Service {
+        dir: TempDir,
+        _instance: Instance,
+        listener: TcpListener,
+    }
+
+    impl Service {
+        async fn start() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let instance = Instance::claim(dir.path()).unwrap();
+            let address = listener.local_addr().unwrap();
+            instance.announce(address, Vec::new()).unwrap();
+            Self {
+                dir,
+                _instance: instance,
+                listener,
+            }
+        }
+
+        fn client(&self) -> Client {
+            client(self.dir.path().to_owned())
+        }
+
+        async fn socket(&self) -> WebSocketStream<TcpStream> {
+            let (stream, _) = self.listener.accept().await.unwrap();
+            tokio_tungstenite::accept_async(stream).await.unwrap()
+        }
+
+        /// What so many messages say that come over one connection, which is lost then.
+        async fn hears(&self, count: usize) -> Vec<String> {
+            let mut socket = self.socket().await;
+            let mut heard = Vec::new();
+            while heard.len() < count {
+                let frame = socket.next().await.unwrap().unwrap();
+                let frame: Value = serde_json::from_str(frame.to_text().unwrap()).unwrap();
+                heard.push(frame["content"].as_str().unwrap().to_owned());
+            }
+            heard
+        }
+    }
+
+    async fn heard(service: &Service, count: usize, events: &mut Events) -> Vec<String> {
+        tokio::select! {
+            heard = service.hears(count) => heard,
+            told = events.next() => panic!("{told:?}"),
+        }
     }
 
     fn message(content: String) -> ClientFrame {
@@ -244,6 +323,43 @@ mod tests {
             panic!("{} are kept", events.said.len());
         };
         assert!(matches!(kept.frame, ClientFrame::Approve { .. }));
+    }
+
+    #[tokio::test]
+    async fn messages_that_wait_are_said_in_order_as_another_client() {
+        let (first, second) = (Service::start().await, Service::start().await);
+        let mut events = Events::new(first.client(), SessionId::new(), None);
+        events.say(message("one".to_owned())).unwrap();
+        events.say(message("two".to_owned())).unwrap();
+        assert_eq!(heard(&first, 2, &mut events).await, ["one", "two"]);
+        // Nobody said that they arrived.
+        events.again(second.client());
+        events.say(message("three".to_owned())).unwrap();
+        assert_eq!(events.waiting_messages(), 3);
+        let all = ["one", "two", "three"];
+        assert_eq!(heard(&second, 3, &mut events).await, all);
+    }
+
+    #[tokio::test]
+    async fn what_a_newer_service_tells_moves_the_cursor_alone() {
+        let service = Service::start().await;
+        let mut events = Events::new(service.client(), SessionId::new(), Some(3));
+        let tells = async {
+            let mut socket = service.socket().await;
+            let at = "2026-01-01T00:00:00Z";
+            for frame in [
+                json!({"type": "weather_changed", "seq": 4, "at": at, "sky": "clear"}),
+                json!({"type": "weather_comes", "at": at}),
+                json!({"type": "pong", "at": at}),
+            ] {
+                let frame = Message::text(frame.to_string());
+                socket.send(frame).await.unwrap();
+            }
+            socket
+        };
+        let (_socket, told) = tokio::join!(tells, events.next());
+        assert_eq!(told.unwrap().event, Event::Pong {});
+        assert_eq!(events.after, Some(4));
     }
 
     #[test]

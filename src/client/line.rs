@@ -7,7 +7,9 @@ use std::time::Duration;
 use futures_util::{SinkExt as _, StreamExt as _};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use reqwest::Method;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsConnector;
@@ -29,6 +31,16 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 type Stream = Either<TcpStream, TlsStream<TcpStream>>;
 type Socket = WebSocketStream<Stream>;
+
+/// What a frame says.
+#[derive(Debug, PartialEq)]
+pub(super) enum Told<T> {
+    Known(T),
+    /// Of a `type` that only a newer service has.
+    Unknown {
+        seq: Option<u64>,
+    },
+}
 
 /// See the module. All that waits may be dropped at any time, and asked again.
 pub(super) struct Line {
@@ -102,19 +114,20 @@ impl Line {
         }
     }
 
-    /// The next frame; none where the connection was lost.
+    /// The next frame; none where the connection was lost. `Kind` has the types of frames.
     ///
     /// # Errors
     /// The service says that it will not go on, or what it says cannot be read.
-    pub(super) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ClientError> {
+    pub(super) async fn next<T: DeserializeOwned, Kind: DeserializeOwned>(
+        &mut self,
+    ) -> Result<Option<Told<T>>, ClientError> {
         loop {
             let Some(socket) = &mut self.socket else {
                 return Ok(None);
             };
             match timeout(SILENCE_LIMIT, socket.next()).await {
                 Ok(Some(Ok(Message::Text(text)))) => {
-                    let read = serde_json::from_str(&text).map(Some);
-                    return read.map_err(|error| ClientError::Unreadable(error.to_string()));
+                    return read::<T, Kind>(&text).map(Some);
                 }
                 Ok(Some(Ok(Message::Close(frame)))) => {
                     self.socket = None;
@@ -174,6 +187,29 @@ impl Line {
     }
 }
 
+fn read<T: DeserializeOwned, Kind: DeserializeOwned>(text: &str) -> Result<Told<T>, ClientError> {
+    #[derive(Deserialize)]
+    struct Label {
+        #[serde(rename = "type")]
+        kind: String,
+        seq: Option<u64>,
+    }
+    let error = match serde_json::from_str(text) {
+        Ok(known) => return Ok(Told::Known(known)),
+        Err(error) => error,
+    };
+    match serde_json::from_str::<Label>(text) {
+        Ok(label) if is_unknown::<Kind>(&label.kind) => Ok(Told::Unknown { seq: label.seq }),
+        _ => Err(ClientError::Unreadable(error.to_string())),
+    }
+}
+
+/// Whether there is no such type: with nothing but that a known one lacks its fields at most.
+fn is_unknown<Kind: DeserializeOwned>(kind: &str) -> bool {
+    let alone = serde_json::from_value::<Kind>(json!({"type": kind}));
+    alone.is_err_and(|error| error.to_string().starts_with("unknown variant"))
+}
+
 /// Whether it would be the same a moment later.
 fn is_final(error: &ClientError) -> bool {
     match error {
@@ -200,4 +236,40 @@ fn refused(code: u16, reason: &str) -> Option<NaviError> {
         _ => return None,
     };
     Some(NaviError::new(code, reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use navi_actors::hub::HubFrame;
+    use navi_actors::protocol::event::{Envelope, Event};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn session(frame: &Value) -> Result<Told<Envelope>, ClientError> {
+        read::<Envelope, Event>(&frame.to_string())
+    }
+
+    #[test]
+    fn what_a_newer_service_tells_is_passed_over_and_nothing_else_is() {
+        let at = "2026-01-01T00:00:00Z";
+        let unknown = json!({"type": "weather_changed", "seq": 7, "at": at, "sky": "clear"});
+        let told = session(&unknown).unwrap();
+        assert_eq!(told, Told::Unknown { seq: Some(7) });
+        let told = read::<HubFrame, HubFrame>(r#"{"type":"moon_changed"}"#).unwrap();
+        assert_eq!(told, Told::Unknown { seq: None });
+
+        let known = json!({"type": "mode_changed", "seq": 7, "at": at, "mode": "ask"});
+        assert!(matches!(session(&known), Ok(Told::Known(_))));
+        for wrong in [
+            json!({"type": "mode_changed", "seq": 7, "at": at, "mode": "weather_changed"}),
+            json!({"type": "mode_changed", "seq": 7, "at": at}),
+            json!({"type": "pong"}),
+            json!({"seq": 7, "at": at}),
+            json!("weather_changed"),
+        ] {
+            let read = session(&wrong);
+            assert!(matches!(read, Err(ClientError::Unreadable(_))), "{read:?}");
+        }
+    }
 }

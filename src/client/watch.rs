@@ -2,7 +2,7 @@
 
 use navi_actors::hub::HubFrame;
 
-use super::line::Line;
+use super::line::{Line, Told};
 use super::{Client, ClientError};
 
 const PATH: &str = "/ws/sessions";
@@ -25,7 +25,7 @@ impl Watch {
                 self.0.open(PATH).await?;
                 continue;
             }
-            if let Some(frame) = self.0.next().await? {
+            if let Some(Told::Known(frame)) = self.0.next::<HubFrame, HubFrame>().await? {
                 return Ok(frame);
             }
         }

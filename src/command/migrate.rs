@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use navi_actors::store::Store;
 
-use super::store_config;
+use super::{open_store, store_config};
 use crate::cli::MigrateCommand;
 use crate::console::{say, table};
 use crate::instance;
@@ -19,7 +19,7 @@ pub(crate) async fn run(settings: &Settings, command: &MigrateCommand) -> anyhow
     let config = store_config(settings);
     match command {
         MigrateCommand::Up => {
-            let store = Store::open(&config).await?;
+            let store = open_store(settings).await?;
             show(&store).await?;
             store.close().await?;
         }

@@ -17,7 +17,7 @@ use navi_actors::store::{LOCAL_USER, Store};
 use tokio::runtime::Runtime;
 
 use self::words::{name, took};
-use super::store_config;
+use super::open_store;
 use crate::cli::RunsCommand;
 use crate::console::{say, table};
 use crate::settings::Settings;
@@ -63,7 +63,7 @@ pub(crate) fn run(
 
 impl Archive {
     pub(super) async fn open(settings: &Settings) -> anyhow::Result<Self> {
-        let store = Store::open(&store_config(settings)).await?;
+        let store = open_store(settings).await?;
         let files = SessionFiles::new(store.clone(), settings.homes(), settings.files);
         let prices = Arc::new(Prices::new(settings.prices_file.clone()));
         Ok(Self {

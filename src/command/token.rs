@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use navi_actors::protocol::people::{Scope, Scopes};
 use navi_actors::store::{LOCAL_USER, Store};
 
-use super::store_config;
+use super::open_store;
 use super::user::{by_name, tell_service};
 use crate::access::{self, WantedToken};
 use crate::cli::TokenCommand;
@@ -19,7 +19,7 @@ use crate::settings::Settings;
 /// # Errors
 /// The database cannot be used, or there is no such token.
 pub(crate) async fn run(settings: &Settings, command: &TokenCommand) -> anyhow::Result<ExitCode> {
-    let store = Store::open(&store_config(settings)).await?;
+    let store = open_store(settings).await?;
     let done = carry_out(&store, command, &settings.data_dir).await;
     store.close().await?;
     done

@@ -9,7 +9,7 @@ use navi_actors::domain::names;
 use navi_actors::protocol::people::{Recorded, UserRole};
 use navi_actors::store::{Changed, RecordEntry, SecretHash, Store, User};
 
-use super::store_config;
+use super::open_store;
 use crate::access::random::digest;
 use crate::access::{self, MAX_INVITATION_DAYS, Offer, role_name};
 use crate::cli::UserCommand;
@@ -26,7 +26,7 @@ pub(crate) async fn run(settings: &Settings, command: &UserCommand) -> anyhow::R
     if !settings.people.accounts {
         bail!("there are no accounts here; NAVI_ACCOUNTS=on makes some (docs/people.md)");
     }
-    let store = Store::open(&store_config(settings)).await?;
+    let store = open_store(settings).await?;
     let done = carry_out(&store, command, settings).await;
     store.close().await?;
     done

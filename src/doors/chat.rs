@@ -20,6 +20,7 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use navi_actors::domain::redact::redacted;
 use navi_actors::protocol::approval::ConsentMode;
 use navi_actors::protocol::ids::SessionId;
 use reqwest::Method;
@@ -27,10 +28,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use self::report::{Outcome, warn};
+use self::report::{Outcome, Problem, Report, warn};
 use crate::cli::ChatArgs;
 use crate::client::{Client, ClientError};
-use crate::settings::Settings;
+use crate::settings::{Settings, SettingsError};
 
 /// How long the end waits for the service to hear of it.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -52,6 +53,12 @@ pub(crate) fn run(
         return Ok(ExitCode::from(Outcome::Refused.exit_code()));
     }
     runtime.block_on(talk::run(settings, args))
+}
+
+/// Tells what is wrong with the settings, as why nothing was asked is told.
+pub(crate) fn refuse(args: &ChatArgs, wrong: &SettingsError) -> ExitCode {
+    let problem = Problem::new("settings", redacted(&wrong.to_string()));
+    Report::new(Outcome::Refused, Some(problem)).print(args.json)
 }
 
 /// What a session is made with; what is left out is as the settings have it.

@@ -119,7 +119,7 @@ pub(crate) async fn ps(_: Principal) -> HttpResponse {
 }
 
 #[utoipa::path(post, path = "/api/show", operation_id = "show_model", tag = "ollama",
-    request_body(content = ref("#/components/schemas/OllamaShowRequest"), description = "`model`"),
+    request_body(content = ref("#/components/schemas/OllamaShowRequest"), description = "`model`, or `name`."),
     responses((status = 200, description = "What a model can do.", body = Object), OllamaFailures))]
 pub(crate) async fn show(
     app: web::Data<App>,
@@ -221,8 +221,9 @@ async fn answer(
     } = Request::read(app, who, headers, body, shape).await?;
     let lines = Lines::new(model, shape);
     let asked = match wanted {
-        // A client has the model loaded, or let go: there is nothing to do.
-        Wanted::Load => return Ok(HttpResponse::Ok().json(lines.loaded())),
+        // There is nothing to do.
+        Wanted::Load => return Ok(HttpResponse::Ok().json(lines.done("load"))),
+        Wanted::Unload => return Ok(HttpResponse::Ok().json(lines.done("unload"))),
         Wanted::Answer(asked) => *asked,
     };
     if asked.is_task_by(headers)? {

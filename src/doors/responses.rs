@@ -101,6 +101,7 @@ async fn answer(
     head.extend([
         ("instructions".to_owned(), json!(asked.instructions)),
         ("metadata".to_owned(), json!(asked.metadata)),
+        ("tools".to_owned(), json!(asked.tools)),
         ("tool_choice".to_owned(), asked.tool_choice.clone()),
         ("text".to_owned(), json!({"format": asked.format})),
         ("store".to_owned(), json!(asked.stores)),

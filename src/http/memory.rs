@@ -88,7 +88,7 @@ pub(crate) async fn history(
 #[utoipa::path(put, path = "/memory/facts/{category}/{key}", tag = "memory",
     params(("category" = String, Path,), ("key" = String, Path,)),
     request_body = ref("#/components/schemas/FactChange"),
-    responses((status = 200, description = "The fact as it stands now; its key is brought into snake_case.", body = ref("#/components/schemas/Fact")), Failures))]
+    responses((status = 200, description = "The fact as it stands now. A key of one word stays as it is; any other is brought into snake_case.", body = ref("#/components/schemas/Fact")), Failures))]
 pub(crate) async fn correct(
     app: web::Data<App>,
     who: Principal,

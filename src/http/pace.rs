@@ -1,5 +1,5 @@
-//! How slowly a request's body may come: whoever sends a byte now and then holds what the
-//! request was given (a place among the uploads, memory) for as long as they like.
+//! How slowly a request's body, or a large message on a socket, may come: whoever sends a byte now
+//! and then holds what it was given (a place among the uploads, memory) for as long as they like.
 
 use std::future::Future as _;
 use std::io::{self, ErrorKind};
@@ -21,7 +21,8 @@ use super::error::ApiError;
 /// What a body that takes long has to bring, on average.
 const LEAST_BYTES_PER_SECOND: u64 = 8 * 1024;
 
-/// Holds the body of a request to the pace, whoever reads it. A socket is no body.
+/// Holds the body of a request to the pace, whoever reads it. A socket is no body: between its
+/// messages it may be silent.
 pub(super) fn keep(request: &mut ServiceRequest, patience: Duration) {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return;
@@ -47,7 +48,7 @@ pub(super) fn too_slow(error: &PayloadError) -> Option<ApiError> {
 }
 
 /// A body. Only the time that is waited for the client counts: what reads it may be slow.
-struct Paced<S> {
+pub(super) struct Paced<S> {
     body: S,
     patience: Duration,
     /// When enough has to have come since the last look.
@@ -58,7 +59,7 @@ struct Paced<S> {
 }
 
 impl<S> Paced<S> {
-    fn new(body: S, patience: Duration) -> Self {
+    pub(super) fn new(body: S, patience: Duration) -> Self {
         Self {
             body,
             patience,
@@ -66,6 +67,18 @@ impl<S> Paced<S> {
             came: 0,
             handed_over: Some(Instant::now()),
         }
+    }
+
+    /// What comes from now on is held to the pace.
+    pub(super) fn begin(&mut self) {
+        self.came = 0;
+        self.handed_over = None;
+        self.due.as_mut().reset(Instant::now() + self.patience);
+    }
+
+    /// What comes here is held to none.
+    pub(super) fn at_any_pace(&mut self) -> &mut S {
+        &mut self.body
     }
 
     fn least(&self) -> u64 {

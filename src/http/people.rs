@@ -20,7 +20,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::App;
-use super::body::JsonBody;
+use super::account::ProofRequest;
+use super::body::{JsonBody, OptionalJsonBody};
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::messages::page_size;
@@ -61,6 +62,8 @@ pub(crate) struct PersonChange {
     /// For what begins from now on: what goes on is not ended.
     #[serde(default, deserialize_with = "an_object")]
     limits: Option<LimitsChange>,
+    /// Needed for the role of an admin by who asks in a browser and has one.
+    current_password: Option<String>,
 }
 
 /// Serde would take a list for them, too, in the order of their fields.
@@ -94,6 +97,8 @@ pub(crate) struct NewInvitation {
     role: UserRole,
     /// How long it is good: 1 to 30, and 7 where it is left out.
     days: Option<u32>,
+    /// Needed for the role of an admin by who asks in a browser and has one.
+    current_password: Option<String>,
 }
 
 /// An invitation that nobody used yet.
@@ -201,7 +206,7 @@ pub(crate) async fn change(
     // Of what is left this alone may be refused: nothing is changed then.
     if let Some(role) = wanted.role {
         app.access
-            .set_role(&who, person, role, visitor.clone())
+            .set_role(&who, person, role, wanted.current_password, visitor.clone())
             .await?;
     }
     if let Some(powers) = wanted.powers {
@@ -263,21 +268,25 @@ pub(crate) async fn remove(
 
 #[utoipa::path(post, path = "/api/people/{person_id}/reset", operation_id = "reset_person", tag = "people",
     params(("person_id" = Uuid, Path,)),
+    request_body = ref("#/components/schemas/ProofRequest"),
     responses((status = 201, description = "A link by which they choose another password, good for a day.", body = ref("#/components/schemas/MadeInvitation")), Failures))]
 pub(crate) async fn reset(
     app: web::Data<App>,
     who: Principal,
     visitor: Visitor,
     path: web::Path<String>,
+    OptionalJsonBody(proof): OptionalJsonBody<ProofRequest>,
 ) -> Result<HttpResponse, ApiError> {
     let person = person_id(&path)?;
+    let given = proof.and_then(|proof| proof.current_password);
     let role = app.access.account(person).await?.user.role;
     let offer = Offer {
         role,
         user: Some(person),
         days: RESET_DAYS,
     };
-    made(&app, app.access.invite(&who, offer, visitor).await?)
+    let link = app.access.invite(&who, offer, given, visitor).await?;
+    made(&app, link)
 }
 
 #[utoipa::path(get, path = "/api/invitations", operation_id = "list_invitations", tag = "people",
@@ -313,7 +322,9 @@ pub(crate) async fn invite(
         user: None,
         days: wanted.days.unwrap_or(7),
     };
-    made(&app, app.access.invite(&who, offer, visitor).await?)
+    let given = wanted.current_password;
+    let link = app.access.invite(&who, offer, given, visitor).await?;
+    made(&app, link)
 }
 
 #[utoipa::path(delete, path = "/api/invitations/{invitation_id}", operation_id = "remove_invitation", tag = "people",

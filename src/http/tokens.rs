@@ -27,6 +27,8 @@ pub(crate) struct NewTokenRequest {
     scopes: Option<Vec<Scope>>,
     /// After how many days it opens nothing any more, 1 to 3650; for ever, where it is left out.
     days: Option<u32>,
+    /// Needed for all scopes by who asks in a browser and has one.
+    current_password: Option<String>,
 }
 
 /// A token, without what opens the door.
@@ -98,7 +100,9 @@ pub(crate) async fn create(
         scopes: scopes.unwrap_or(Scopes::USUAL),
         days: request.days,
     };
-    let (row, token) = app.access.add_token(&who, wanted, visitor).await?;
+    let given = request.current_password;
+    let made = app.access.add_token(&who, wanted, given, visitor);
+    let (row, token) = made.await?;
     Ok(HttpResponse::Created().json(CreatedToken {
         id: row.id,
         name: row.name,

@@ -1,5 +1,6 @@
-//! Large bodies of one person take turns, while they are read and parsed: each may come to several
-//! times its size in memory, and who sends one slowly holds what came of it for as long.
+//! Large bodies of one person take turns, while they are read and parsed, and large messages on
+//! sockets with them, while they are read: each may come to several times its size in memory, and
+//! who sends one slowly holds what came of it for as long.
 
 use std::cell::RefCell;
 
@@ -8,6 +9,7 @@ use actix_web::http::{Method, header};
 use actix_web::{HttpMessage as _, web};
 use navi_actors::people::Turn;
 use navi_actors::protocol::error::ErrorCode;
+use navi_actors::protocol::ids::UserId;
 use tokio::time::timeout;
 
 use super::App;
@@ -20,11 +22,10 @@ tokio::task_local! {
     static TURN: RefCell<Option<Turn>>;
 }
 
-/// Waits until this request's body may come, where it may be a large one, as long as a body may
-/// itself be waited for.
+/// Waits until this request's body may come, where it may be a large one.
 ///
 /// # Errors
-/// `rate_limited` where others of the same person take longer.
+/// `rate_limited`, as [`take`].
 pub(super) async fn wait(request: &ServiceRequest) -> Result<Option<Turn>, ApiError> {
     let who = request.extensions().get::<Principal>().copied();
     let (Some(app), Some(who)) = (request.app_data::<web::Data<App>>(), who) else {
@@ -33,9 +34,17 @@ pub(super) async fn wait(request: &ServiceRequest) -> Result<Option<Turn>, ApiEr
     if !may_be_large(request) {
         return Ok(None);
     }
-    let turn = app.engine.large_body(who.user);
+    take(app, who.user).await.map(Some)
+}
+
+/// A turn of this person's, waited for as long as a body may itself be.
+///
+/// # Errors
+/// `rate_limited` where others of the same person take longer.
+pub(super) async fn take(app: &App, user: UserId) -> Result<Turn, ApiError> {
+    let turn = app.engine.large_body(user);
     let turn = timeout(app.loaded.settings.slow_body, turn).await;
-    turn.map(Some).map_err(|_| {
+    turn.map_err(|_| {
         ApiError::new(
             ErrorCode::RateLimited,
             "other large requests of yours are still on their way; send this one again when they are answered",

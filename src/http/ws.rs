@@ -3,6 +3,7 @@
 mod assemble;
 mod frame;
 mod heartbeat;
+mod incoming;
 mod rate;
 mod tab;
 pub(crate) mod tabs;
@@ -16,12 +17,13 @@ use actix_web_actors::ws::{CloseCode, CloseReason, WsResponseBuilder};
 use bytestring::ByteString;
 use futures_util::{Stream, StreamExt as _, stream};
 use navi_actors::domain::input::{MAX_CLIENT_ID_CHARS, MAX_MESSAGE_JSON_BYTES, validate_client_id};
-use navi_actors::domain::permissions::Action;
+use navi_actors::domain::permissions::{Action, Grant};
 use navi_actors::feed::Feed;
 use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::SessionId;
 use serde::Deserialize;
 
+use self::incoming::Incoming;
 use self::tab::TabActor;
 use self::tabs::{Seat, Sitter};
 use self::watch::WatchActor;
@@ -37,6 +39,8 @@ use crate::doors::Here;
 const PROTOCOL: &str = "navi";
 /// A page that only watches the list has next to nothing to say.
 const MAX_WATCH_FRAME_BYTES: usize = 4 * 1024;
+/// Who may send no message is told so of a long one, and not of one with pictures.
+const MAX_FORBIDDEN_BYTES: usize = 1024 * 1024;
 
 pub(crate) fn routes() -> [Endpoint; 2] {
     [
@@ -105,6 +109,14 @@ impl Admission {
     }
 }
 
+/// The most bytes of a message, in one frame or in many, on the socket of a tab.
+fn max_message_bytes(grant: Grant) -> usize {
+    match grant.check(Action::Converse) {
+        Ok(()) => MAX_MESSAGE_JSON_BYTES,
+        Err(_) => MAX_FORBIDDEN_BYTES,
+    }
+}
+
 /// A browser cannot read the answer to a refused upgrade: what is wrong with the address is
 /// told by a close code, after the upgrade.
 async fn session(
@@ -127,10 +139,13 @@ async fn session(
         ..admission
     };
     let subscription = asked.map(|(asked, _)| asked);
-    let tab = TabActor::new(app.as_ref().clone(), &who, subscription, admission);
-    WsResponseBuilder::new(tab, &request, stream)
+    let app = app.as_ref().clone();
+    let most = max_message_bytes(who.grant);
+    let (incoming, refused) = Incoming::new(app.clone(), who.user, stream, most);
+    let tab = TabActor::new(app, &who, subscription, admission, refused);
+    WsResponseBuilder::new(tab, &request, incoming)
         .protocols(&[PROTOCOL])
-        .frame_size(MAX_MESSAGE_JSON_BYTES)
+        .frame_size(most)
         .start()
         .map_err(|error| not_an_upgrade(&error))
 }
@@ -142,8 +157,10 @@ async fn list(
     stream: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
     let admission = Admission::new(&app, None, &who)?;
-    let page = WatchActor::new(app.as_ref().clone(), who, admission);
-    WsResponseBuilder::new(page, &request, stream)
+    let app = app.as_ref().clone();
+    let (incoming, refused) = Incoming::new(app.clone(), who.user, stream, MAX_WATCH_FRAME_BYTES);
+    let page = WatchActor::new(app, who, admission, refused);
+    WsResponseBuilder::new(page, &request, incoming)
         .protocols(&[PROTOCOL])
         .frame_size(MAX_WATCH_FRAME_BYTES)
         .start()

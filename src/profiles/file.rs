@@ -127,7 +127,7 @@ fn check_ranges(profile: &Profile) -> Result<(), String> {
     if sections.len() > 32
         || sections
             .iter()
-            .any(|name| name.trim().is_empty() || name.len() > 64)
+            .any(|name| name.trim().is_empty() || name.chars().count() > 64)
     {
         return wrong(
             "scratchpad_sections",
@@ -188,5 +188,18 @@ mod tests {
         assert!(reason.contains("field `temperature`"), "{reason}");
         let reason = parse(&minimal("").replace("\"own\"", "\"../x\"")).unwrap_err();
         assert!(reason.contains("field `id`"), "{reason}");
+    }
+
+    #[test]
+    fn a_sections_name_is_measured_in_characters() {
+        let named = |chars| {
+            parse(&minimal(&format!(
+                "scratchpad_sections = [{:?}]",
+                "ж".repeat(chars)
+            )))
+        };
+        assert!(named(64).is_ok());
+        let reason = named(65).unwrap_err();
+        assert!(reason.contains("1 to 64 characters"), "{reason}");
     }
 }

@@ -121,7 +121,7 @@ describe('memory', () => {
     const refuse = (route) => (route.request().method() === 'PUT' ? route.fulfill({ status: 413, json: { code: 'memory_full', message: 'the memory holds 500 facts; forget some first' } }) : route.continue());
     await page.route('**/memory/**', refuse);
     await page.getByTestId('fact-new-value').press('Enter');
-    await page.getByTestId('fault').waitFor();
+    await page.getByTestId('fault').filter({ hasText: 'The memory holds 500 facts' }).waitFor();
     assert.equal(await page.getByTestId('fact-new-value').inputValue(), 'Oolong, without sugar');
     await page.unroute('**/memory/**', refuse);
     await page.getByTestId('fact-new-save').click();

@@ -42,6 +42,9 @@ describe('passkeys', () => {
 
   const local = () => new URL('/', it_has.navi.link).href.replace('127.0.0.1', 'localhost');
   const row = (name) => tab.page.locator(`[data-testid="passkey"][data-name="${name}"]`);
+  /** The next change of one is refused, in words of the service alone. */
+  const refuseNext = () => tab.page.route('**/api/account/passkeys/*',
+    (route) => route.fulfill({ status: 409, json: { code: 'rate_limited', message: 'not now' } }), { times: 1 });
 
   async function elsewhere() {
     const context = await newContext(it_has.browser, { viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', serviceWorkers: 'block' });
@@ -129,8 +132,16 @@ describe('passkeys', () => {
     await tab.page.keyboard.press('ControlOrMeta+a');
     await tab.page.keyboard.type('Old laptop');
     await tab.screenshot('passkeys-rename');
-    await tab.page.keyboard.press('Enter');
+    await tab.page.keyboard.press('Escape');
+    await gone(tab, 'account');
+    await open(tab, 'passkeys');
+    assert.equal(await part(tab, 'passkey-new-name').inputValue(), 'Old laptop', 'a look elsewhere took it');
+    await refuseNext();
+    await part(tab, 'passkey-new-name').press('Enter');
+    await told(tab, 'Not now');
+    await part(tab, 'passkey-new-name').press('Enter');
     await row('Old laptop').waitFor();
+    await gone(tab, 'passkey-new-name');
     assert.equal(await part(tab, 'passkey').count(), 1);
   });
 
@@ -168,6 +179,10 @@ describe('passkeys', () => {
         await assertFits(tab.page, `passkeys, ${language}, ${size}`);
       }
       await tab.page.setViewportSize({ width: 1280, height: 800 });
+      await refuseNext();
+      await row('Old laptop').getByTestId('passkey-rename').click();
+      await part(tab, 'passkey-new-name').press('Enter');
+      await told(tab, /(Спробуйте пізніше|Попробуйте позже)\. Not now\./);
     }
     await tab.page.keyboard.press('Escape');
     await gone(tab, 'account');

@@ -126,6 +126,22 @@ describe('people who sign in', () => {
     assert.equal((await sessions(token)).status, 401);
   });
 
+  it('gives the password again for a token with all scopes', async () => {
+    const { tab } = it_has;
+    await part(tab, 'token-name').fill('all');
+    assert.equal(await part(tab, 'token-password').count(), 0);
+    await tab.page.locator('[data-testid="token-scope"][value="consent"]').check();
+    await part(tab, 'token-password').fill('not my password');
+    await part(tab, 'token-make').click();
+    await told(tab, 'current password is wrong');
+    await part(tab, 'token-password').fill(OLENA.password);
+    await part(tab, 'token-make').click();
+    const row = tab.page.locator('[data-testid="token"][data-name="all"]');
+    await row.getByTestId('token-remove').click();
+    await row.getByTestId('token-remove-yes').click();
+    await part(tab, 'tokens-empty').waitFor();
+  });
+
   it('sees where they are signed in', async () => {
     const { tab } = it_has;
     await part(tab, 'tab-devices').click();
@@ -144,8 +160,13 @@ describe('people who sign in', () => {
     await tab.page.locator('[data-testid="invitation-row"][data-role="user"]').waitFor();
     await assertLooks(tab, (name) => tab.screenshot(`${name}-people-invitations`));
 
-    his = await elsewhere(link);
-    await part(his, 'invitation').waitFor();
+    his = await elsewhere(address());
+    await part(his, 'sign-in').waitFor();
+    await his.page.route('**/api/invitation', (route) => route.abort(), { times: 1 });
+    await his.page.goto(link);
+    await told(his, 'Check that it is running');
+    await part(his, 'invitation-again').click();
+    await part(his, 'invitation-name').waitFor();
     assert.equal(his.page.url(), address());
     await assertLooks(his, (name) => his.screenshot(`${name}-invitation`));
     await part(his, 'invitation-name').fill('olena');
@@ -248,6 +269,21 @@ describe('people who sign in', () => {
     await part(his, 'files').waitFor();
     assert.equal(await part(his, 'files-add').count(), 0);
     await close(his, 'files');
+    for (const id of ['new-session', 'open-share']) await gone(his, id);
+    await part(his, 'mode-button').click();
+    await part(his, 'mode-others').filter({ hasText: 'You are a guest here' }).waitFor();
+    await close(his, 'mode-others');
+    await part(his, 'open-memory').click();
+    await part(his, 'memory-export').waitFor();
+    assert.equal(await part(his, 'memory-add').count() + await part(his, 'memory-forget-all').count(), 0);
+    await close(his, 'memory');
+    await part(his, 'open-palette').click();
+    await part(his, 'palette-option').filter({ hasText: 'Export all' }).first().waitFor();
+    const offered = await part(his, 'palette-option').evaluateAll((all) => all.map(({ dataset }) => dataset.choice));
+    for (const id of ['new', 'share', 'pin', 'tags', 'archive', 'import']) assert.ok(!offered.includes(id), `a guest is offered “${id}”`);
+    await close(his, 'palette');
+    await his.page.keyboard.press('ControlOrMeta+Shift+o');
+    assert.match(await his.page.evaluate(() => location.hash), /^#\/s\//, 'a key begins another conversation');
     assert.ok(await his.composer.isDisabled());
     await his.sees('Noted.');
     await assertLooks(his, (name) => his.screenshot(`${name}-guest`));
@@ -349,6 +385,30 @@ describe('people who sign in', () => {
     await assertLooks(his, (name) => his.screenshot(`${name}-invitation-used`));
     await part(his, 'invitation-leave').click();
     await his.ready();
+  });
+
+  it('gives the password again for a link of one’s own, and to make an admin', async () => {
+    const { tab } = it_has;
+    await person(OLENA.name).getByTestId('person-reset').click();
+    await part(tab, 'person-password').fill('not my password');
+    await part(tab, 'person-proof-yes').click();
+    await told(tab, 'current password is wrong');
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-people-proof`));
+    await part(tab, 'person-password').fill(OLENA.password);
+    await part(tab, 'person-proof-yes').click();
+    await person(OLENA.name).getByTestId('person-link').waitFor();
+    await gone(tab, 'person-proof');
+    await person(BOHDAN.name).getByTestId('person-role').selectOption('admin');
+    await part(tab, 'person-password').waitFor();
+    assert.equal(await person(BOHDAN.name).getByTestId('person-role').inputValue(), 'user', 'nothing is changed yet');
+    await part(tab, 'person-proof-no').click();
+    await gone(tab, 'person-proof');
+    await part(tab, 'tab-invitations').click();
+    await tab.page.locator('[data-testid="invite-role"][value="admin"]').check();
+    await part(tab, 'invite-password').fill(OLENA.password);
+    await part(tab, 'invite-make').click();
+    await tab.page.locator('[data-testid="invitation-row"][data-role="admin"]').first().waitFor();
+    await part(tab, 'invite-link').waitFor();
   });
 
   it('the record says who came in and who changed what, and can be downloaded', async () => {

@@ -44,4 +44,25 @@ describe('pictures', () => {
     await panel.waitFor({ state: 'detached' });
     assert.equal(await tab.page.evaluate(() => document.activeElement?.getAttribute('data-testid')), 'picture');
   });
+
+  it('stay open while somebody presses what is said over them', async () => {
+    const { tab } = it_has;
+    // Pressed as it comes: it goes by itself.
+    const stays = await tab.page.evaluate(() => new Promise((resolve) => {
+      new MutationObserver((_changes, observer) => {
+        const panel = document.querySelector('[data-testid="picture-panel"]');
+        const toast = panel?.querySelector('[data-testid="toast"]');
+        if (toast == null) return;
+        observer.disconnect();
+        toast.click();
+        resolve(panel.open);
+      }).observe(document, { childList: true, subtree: true });
+      navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'));
+      document.querySelector('.message-foot .copy').click();
+      document.querySelector('[data-testid="picture"]').click();
+    }));
+    assert.ok(stays);
+    await tab.page.keyboard.press('Escape');
+    await tab.page.getByTestId('picture-panel').waitFor({ state: 'detached' });
+  });
 });

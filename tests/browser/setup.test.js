@@ -66,6 +66,54 @@ describe('how Navi is set up', () => {
     assert.match(await file(), /subagent_depth = 1/);
   });
 
+  it('says over the panel what came of it, where it can be pressed', async () => {
+    const { tab } = it_has;
+    const level = tab.page.locator('[data-testid="setting"][data-key="log.level"]');
+    await level.getByTestId('setting-edit').click();
+    await level.getByTestId('setting-value').fill('warn');
+    // Looked at as it comes: it goes by itself.
+    const isReached = tab.page.evaluate(() => new Promise((resolve) => {
+      new MutationObserver((_changes, observer) => {
+        const button = document.querySelector('[data-testid="toast"] button');
+        if (button === null) return;
+        observer.disconnect();
+        const { x, y, width, height } = button.getBoundingClientRect();
+        resolve(button.contains(document.elementFromPoint(x + width / 2, y + height / 2)));
+      }).observe(document, { childList: true, subtree: true });
+    }));
+    await level.getByTestId('setting-save').click();
+    assert.ok(await isReached);
+    await level.getByTestId('setting-reset').click();
+    await level.getByTestId('setting-pending').waitFor({ state: 'detached' });
+  });
+
+  it('tells it aloud once, though it stands elsewhere when the panel closes', async () => {
+    const { tab } = it_has;
+    const level = tab.page.locator('[data-testid="setting"][data-key="log.level"]');
+    await level.getByTestId('setting-edit').click();
+    await level.getByTestId('setting-value').fill('warn');
+    const roles = tab.page.evaluate(() => new Promise((resolve) => {
+      for (const close of document.querySelectorAll('[data-testid="toast"] .icon-button')) close.click();
+      const seen = new Map();
+      new MutationObserver((_changes, observer) => {
+        const toast = document.querySelector('[data-testid="toast"]');
+        if (toast === null || seen.has(toast)) return;
+        seen.set(toast, toast.getAttribute('role'));
+        if (seen.size === 1) {
+          document.querySelector('[data-testid="setup-close"]').click();
+        } else {
+          observer.disconnect();
+          resolve([...seen.values()]);
+        }
+      }).observe(document, { childList: true, subtree: true });
+    }));
+    await level.getByTestId('setting-save').click();
+    assert.deepEqual(await roles, ['status', null]);
+    await part('open-setup').click();
+    await level.getByTestId('setting-reset').click();
+    await level.getByTestId('setting-pending').waitFor({ state: 'detached' });
+  });
+
   it('keeps what is written of one setting whatever becomes of another, and has the keyboard go on in its row', async () => {
     const { navi, tab } = it_has;
     const row = (key) => tab.page.locator(`[data-testid="setting"][data-key="${key}"]`);
@@ -106,6 +154,43 @@ describe('how Navi is set up', () => {
     await key.getByTestId('setting-reset').waitFor({ state: 'detached' });
   });
 
+  it('keeps what is written while somebody looks elsewhere, and no secret', async () => {
+    const { tab } = it_has;
+    const row = (key) => tab.page.locator(`[data-testid="setting"][data-key="${key}"]`);
+    for (const [key, text] of [['runs.subagent_depth', '3'], ['log.level', null], ['web.brave_api_key', 'sk-hunter4']]) {
+      await row(key).getByTestId('setting-edit').click();
+      if (text !== null) await row(key).getByTestId('setting-value').fill(text);
+    }
+    await tab.page.keyboard.press('Escape');
+    await part('setup').waitFor({ state: 'detached' });
+    await part('open-setup').click();
+    for (const key of ['log.level', 'web.brave_api_key']) await row(key).getByTestId('setting-edit').waitFor();
+    assert.equal(await row('runs.subagent_depth').getByTestId('setting-value').inputValue(), '3');
+    await row('runs.subagent_depth').getByTestId('setting-cancel').click();
+  });
+
+  it('is not drawn any more once it is closed', async () => {
+    const { tab } = it_has;
+    const level = tab.page.locator('[data-testid="setting"][data-key="log.level"]');
+    await level.getByTestId('setting-edit').click();
+    await tab.page.keyboard.press('Escape');
+    await part('setup').waitFor({ state: 'detached' });
+    await part('open-setup').click();
+    await level.getByTestId('setting-edit').click();
+    await tab.page.evaluate(() => {
+      const element = Object.getPrototypeOf(customElements.get('navi-setup-settings').prototype);
+      const { performUpdate } = element;
+      window.drawn = new Set();
+      element.performUpdate = function noted() {
+        if (this.localName === 'navi-setup-settings') window.drawn.add(this);
+        return performUpdate.call(this);
+      };
+    });
+    await level.getByTestId('setting-value').fill('warn');
+    assert.equal(await tab.page.evaluate(() => window.drawn.size), 1);
+    await level.getByTestId('setting-cancel').click();
+  });
+
   it('tells one of two who change settings at once, and loses nothing', async () => {
     const { navi, tab, window } = it_has;
     const other = await window.tabBeside(tab);
@@ -118,7 +203,7 @@ describe('how Navi is set up', () => {
     await level(tab).getByTestId('setting-save').click();
     await level(tab).getByTestId('setting-pending').filter({ hasText: 'warn' }).waitFor();
     await level(other).getByTestId('setting-save').click();
-    await level(other).getByTestId('error-card').filter({ hasText: 'changed meanwhile' }).waitFor();
+    await level(other).getByTestId('error-card').filter({ hasText: 'not as it was' }).filter({ hasText: 'changed meanwhile' }).waitFor();
     assert.match(await readFile(join(navi.dataDir, 'navi.toml'), 'utf8'), /level = "warn"/);
     // It reads them anew, and goes on with what was written.
     await level(other).getByTestId('error-card').getByRole('button').click();
@@ -206,9 +291,15 @@ describe('how Navi is set up', () => {
     await window.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await part('tab-diagnostics').click();
     await tab.page.locator('[data-testid="check"][data-check="database"][data-level="fine"]').waitFor();
+    // As on plain http beyond this machine.
+    await tab.page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true }));
     await part('diagnostics-copy').click();
     await tab.page.getByText('Copied', { exact: true }).first().waitFor();
-    const report = await tab.page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(await tab.page.evaluate(() => document.activeElement.dataset.testid), 'diagnostics-copy');
+    const report = await tab.page.evaluate(() => {
+      delete navigator.clipboard;
+      return navigator.clipboard.readText();
+    });
     assert.match(report, /^Navi \d/);
     assert.match(report, /✓ database: /);
     assert.match(report, /OPENAI_API_KEY=\[hidden\] \(environment\)/);

@@ -90,6 +90,9 @@ describe('a conversation of two', () => {
     await looker.page.getByText('Ours from now on').first().waitFor();
     assert.equal(await looker.page.locator('navi-composer').count(), 0);
     await assertLooks(looker, (name) => looker.screenshot(`${name}-shared-link`));
+    await looker.page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed')); });
+    await looker.answers.last().locator('.message-foot .copy').click();
+    await part(looker, 'toast').waitFor();
   });
 
   it('both watch one run, and one steers what the other began', async () => {

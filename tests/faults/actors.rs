@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::amid::{fill, nesting, summary};
 use crate::fake_model::{FakeModel, Reply, Step};
-use crate::script::{Client, Seen, house, outcomes, snapshot, spawn, workspace};
+use crate::script::{Client, Seen, house, outcomes, snapshot, spawn, workspace, write};
 use crate::server::{House, Server, Socket, Told};
 
 /// What the log says of a service that died.
@@ -397,10 +397,9 @@ async fn a_panic_in_what_keeps_an_mcp_server() {
     sibling.ends_well(&model, &server).await;
 }
 
-/// The run goes on before the server is there.
-#[tokio::test]
-async fn a_call_of_an_mcp_server_that_a_person_allows_after_a_crash_is_made() {
-    let (model, house) = house(&[]);
+/// A service with an MCP server that is there a while after it.
+async fn with_late_server(variables: &[(&str, &str)]) -> (FakeModel, Server) {
+    let (model, house) = house(variables);
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/mcp_server.py");
     let late = "sleep 1; exec python3 \"$0\" well";
     let config = json!({"mcpServers": {"late": {"command": "sh", "args": ["-c", late, program]}}});
@@ -411,6 +410,13 @@ async fn a_call_of_an_mcp_server_that_a_person_allows_after_a_crash_is_made() {
         servers.find(|it| it["state"] == "ready").cloned()
     })
     .await;
+    (model, server)
+}
+
+/// The run goes on before the server is there.
+#[tokio::test]
+async fn a_call_of_an_mcp_server_that_a_person_allows_after_a_crash_is_made() {
+    let (model, server) = with_late_server(&[]).await;
     let session = server.new_session().await;
     let mut tab = server.tab(&session, None).await;
     let text = "use the tool: mcp__late__echo {\"text\": \"still here\"}";
@@ -423,6 +429,29 @@ async fn a_call_of_an_mcp_server_that_a_person_allows_after_a_crash_is_made() {
     let result = tab.next_of("tool_call").await;
     assert_eq!(result["success"], true, "{result}");
     tab.next_of("stream_end").await;
+    model.assert_clean();
+}
+
+/// The run goes on before the server is there, and none of its calls waits for it.
+#[tokio::test]
+async fn a_run_that_goes_on_after_a_crash_offers_the_tools_of_an_mcp_server_again() {
+    let (model, server) = with_late_server(&[("NAVI_CONSENT_MODE", "ask")]).await;
+    model.script([write("a.txt")]);
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "write"}))
+        .await;
+    let id = tab.next_of("approval_requested").await["approval_id"].clone();
+    let server = server.crash_and_restart();
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "approve", "approval_id": id, "decision": "once"}))
+        .await;
+    tab.next_of("stream_end").await;
+    let chats = model.chats().into_iter().map(|chat| chat.body);
+    let offers: Vec<Value> = chats.map(|mut body| body["tools"].take()).collect();
+    let offers = offers.iter().filter(|tools| tools.is_array());
+    let has_late = offers.map(|tools| tools.to_string().contains("mcp__late__echo"));
+    assert_eq!(has_late.collect::<Vec<_>>(), [true, true]);
     model.assert_clean();
 }
 

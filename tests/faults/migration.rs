@@ -1,5 +1,6 @@
 //! The row "migration killed": the old schema or the new, never something between.
 
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -159,4 +160,31 @@ async fn an_upgrade_that_is_killed_leaves_the_old_schema_or_the_new() {
 async fn a_downgrade_that_is_killed_leaves_the_whole_schema_or_nothing() {
     let all = Migrator::migrations().len();
     killed(DOWN, all, 0, rounds(3, 20)).await;
+}
+
+#[tokio::test]
+async fn no_command_changes_the_schema_under_an_older_service() {
+    let all = Migrator::migrations().len();
+    let model = FakeModel::start();
+    let (_shim, house) = with_steps(all - 1, &model).await;
+    // As a service of an older program holds the directory.
+    let lock = File::create(house.data_dir().join("navi.lock")).expect("a lock");
+    lock.lock().expect("it is free");
+    let note = json!({"pid": 1, "address": "127.0.0.1:1", "version": "0.0.1"});
+    std::fs::write(house.data_dir().join("server.json"), note.to_string()).expect("a note");
+    let commands = [["token", "list"], ["runs", "list"], ["migrate", "up"]];
+    for command in commands {
+        let output = house.run(&command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {said}");
+        assert!(said.contains("navi upgrade"), "{command:?}: {said}");
+        assert_eq!(steps(&house), all - 1, "{command:?}");
+    }
+    drop(lock);
+    for command in commands {
+        let output = house.run(&command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{command:?}: {said}");
+    }
+    assert_eq!(steps(&house), all);
 }

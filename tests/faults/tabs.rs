@@ -314,6 +314,36 @@ async fn a_page_whose_snapshot_was_of_a_session_that_died_shows_both() {
 }
 
 #[tokio::test]
+async fn a_frame_beyond_those_that_wait_is_refused_with_its_client_id() {
+    let model = FakeModel::start();
+    let house = House::new(&[
+        ("OLLAMA_HOST", &model.url()),
+        ("NAVI_WATCHDOG_SECONDS", "0"),
+    ]);
+    let server = house.start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    // It has joined.
+    tab.send(&json!({})).await;
+    tab.next_of("error").await;
+    server.arm("journal::write=1*pause").await;
+    let message =
+        |content: &str| json!({"type": "message", "content": content, "client_id": "late"});
+    tab.send(&message("first")).await;
+    for _ in 0..64 {
+        tab.send(&json!({})).await;
+    }
+    for content in ["x".to_owned(), "x".repeat(70_000)] {
+        tab.send(&message(&content)).await;
+        let told = tab.next_of("error").await;
+        assert_eq!(told["code"], "rate_limited");
+        assert_eq!(told["client_id"], "late", "{} bytes", content.len());
+    }
+    server.arm("journal::write=off").await;
+    tab.next_of("message_accepted").await;
+}
+
+#[tokio::test]
 async fn tabs_that_join_between_read_and_subscribe_miss_and_repeat_nothing() {
     let mut chance = Chance::new();
     let (model, server) = talking();

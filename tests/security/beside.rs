@@ -117,6 +117,24 @@ async fn what_is_remembered_asked_for_by_a_token_that_reads_conversations() {
 }
 
 #[tokio::test]
+async fn a_message_of_any_size_over_the_socket_of_a_token_that_sends_none() {
+    let (_model, server) = several(&[]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let path = format!("/ws/sessions/{}", session(&server, &anna).await);
+    let read = anna.token_for(&server, &["read"]).await;
+    let by = [("authorization", format!("Bearer {read}"))];
+    let mut tab = server.socket_with(&path, &by).await.unwrap();
+    for bytes in [1, 70_000] {
+        let content = "x".repeat(bytes);
+        tab.send(&json!({"type": "message", "content": content, "client_id": "c"}))
+            .await;
+        let told = tab.next_of("error").await;
+        assert_eq!(told["code"], "forbidden");
+        assert_eq!(told["client_id"], "c", "{bytes}");
+    }
+}
+
+#[tokio::test]
 async fn files_beside_a_question_of_a_token_that_sends_none() {
     let (_model, server) = several(&[]);
     let anna = Person::join(&server, "Anna", "user").await;

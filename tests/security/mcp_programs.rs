@@ -69,6 +69,35 @@ async fn a_program_added_in_a_browser_that_was_left_open() {
     assert!(!written(&server).to_string().contains("password"));
 }
 
+/// Nor by a token that such a browser makes: with all scopes it would be asked for no password.
+#[tokio::test]
+async fn a_program_added_by_a_token_of_a_browser_that_was_left_open() {
+    let server = with_accounts();
+    let olha = Person::join(&server, "Olha", "admin").await;
+    let usual: &[&str] = &["read", "run", "files", "memory", "admin"];
+    let all: &[&str] = &["read", "run", "consent", "files", "memory", "admin"];
+    let make = |scopes: &[&str], password: Value| {
+        let body = json!({"name": "mine", "scopes": scopes, "current_password": password});
+        let request = with(&server, Method::POST, "/api/tokens", &olha.login);
+        answered(request, Some(body))
+    };
+    for password in [Value::Null, json!("not her password")] {
+        let (status, said) = make(all, password).await;
+        assert_eq!(
+            (status, &said["code"]),
+            (StatusCode::BAD_REQUEST, &json!("invalid_field")),
+            "{said}"
+        );
+        let told = said["message"].as_str().unwrap();
+        assert!(told.contains("current_password"), "{told}");
+    }
+    // One that runs no program is made at once, and any by herself.
+    for (scopes, password) in [(usual, Value::Null), (all, json!(PASSWORD))] {
+        let (status, said) = make(scopes, password).await;
+        assert_eq!(status, StatusCode::CREATED, "{said}");
+    }
+}
+
 /// Where there are no accounts a browser comes in by the machine's own link.
 #[tokio::test]
 async fn a_program_added_on_ones_own_machine() {

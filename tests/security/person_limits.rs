@@ -8,11 +8,14 @@ use bytes::Bytes;
 use futures_util::stream;
 use reqwest::{Method, Response, StatusCode, multipart};
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 use super::shares::{busy, says, session, several, waits_in_line};
 use crate::fake_model::{FakeModel, Reply, Step};
 use crate::person::{Person, answered};
-use crate::server::{PATIENCE, Server, Socket, client};
+use crate::server::{PATIENCE, Server, Socket, Told, client};
 
 fn refused((status, said): (StatusCode, Value)) {
     assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{said}");
@@ -229,6 +232,95 @@ async fn large_bodies_of_one_person_that_have_no_end() {
     endless.iter().for_each(tokio::task::JoinHandle::abort);
     while !is_taken(asks(&anna, large).await) {
         assert!(Instant::now() < until, "their turns are not given back");
+    }
+}
+
+/// A tab of whoever has this token.
+async fn tab(server: &Server, session: &str, token: &str) -> Socket {
+    let by = [("authorization", format!("Bearer {token}"))];
+    let path = format!("/ws/sessions/{session}");
+    server.socket_with(&path, &by).await.expect("a tab")
+}
+
+/// A part of a message that goes on.
+fn part(code: Data, bytes: usize) -> Message {
+    Message::Frame(Frame::message(vec![b'x'; bytes], OpCode::Data(code), false))
+}
+
+/// Whether a text of so many bytes is taken, and refused for being no JSON; if not, what the tab is
+/// closed with.
+async fn takes(tab: &mut Socket, bytes: usize) -> Result<(), u16> {
+    tab.try_send_raw(Message::text("x".repeat(bytes))).await;
+    loop {
+        match tab.next().await {
+            Told::Frame(frame) if frame["code"] == "invalid_json" => return Ok(()),
+            Told::Frame(_) => {}
+            Told::Closed(code) => return Err(code),
+        }
+    }
+}
+
+#[tokio::test]
+async fn large_messages_on_sockets_that_have_no_end() {
+    let (_model, server) = several(&[("NAVI_SLOW_BODY_SECONDS", "10")]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let borys = Person::join(&server, "Borys", "user").await;
+    let (hers, his) = (
+        session(&server, &anna).await,
+        session(&server, &borys).await,
+    );
+    let large = 100 * 1024;
+    let mut endless = Vec::new();
+    for _ in 0..4 {
+        let mut tab = tab(&server, &hers, &anna.token).await;
+        endless.push(tokio::spawn(async move {
+            let mut next = part(Data::Text, large);
+            while tab.try_send_raw(next).await {
+                // Faster than what is given up for its pace.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                next = part(Data::Continue, 16 * 1024);
+            }
+        }));
+    }
+    let until = Instant::now() + PATIENCE;
+    let refused = loop {
+        // Each sends one alone: no flood is what it is closed for.
+        let mut fifth = tab(&server, &hers, &anna.token).await;
+        if let Err(code) = takes(&mut fifth, large).await {
+            break code;
+        }
+        assert!(Instant::now() < until, "she may begin as many as she likes");
+    };
+    assert_eq!(refused, 1008);
+    let mut other = tab(&server, &hers, &anna.token).await;
+    let small = takes(&mut other, 1).await;
+    assert_eq!(small, Ok(()), "a small one waits for none");
+    let mut foreign = tab(&server, &his, &borys.token).await;
+    assert_eq!(takes(&mut foreign, large).await, Ok(()));
+    endless.iter().for_each(tokio::task::JoinHandle::abort);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let mut next = tab(&server, &hers, &anna.token).await;
+        if takes(&mut next, large).await.is_ok() {
+            break;
+        }
+        assert!(Instant::now() < until, "their turns are not given back");
+    }
+}
+
+#[tokio::test]
+async fn much_on_the_socket_of_a_token_that_sends_no_message() {
+    let (_model, server) = several(&[]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let hers = session(&server, &anna).await;
+    let read = anna.token_for(&server, &["read"]).await;
+    let (half, whole) = (part(Data::Text, 600 << 10), part(Data::Text, 1200 << 10));
+    for parts in [vec![whole], vec![half, part(Data::Continue, 600 << 10)]] {
+        let mut tab = tab(&server, &hers, &read).await;
+        for part in parts {
+            tab.try_send_raw(part).await;
+        }
+        assert_eq!(tab.closed().await, 1009);
     }
 }
 

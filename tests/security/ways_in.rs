@@ -97,6 +97,45 @@ async fn a_browser_left_open_and_codes_that_outlive_a_reset() {
     assert!(came_in(&server, "/api/sign-in", code).await.is_err());
 }
 
+/// Nor does such a browser make an admin, of somebody new, of somebody here, or of whoever has a
+/// link.
+#[tokio::test]
+async fn a_browser_left_open_and_admins_of_its_making() {
+    let (_model, server) = talking(&[ACCOUNTS]);
+    let olha = Person::join(&server, "Olha", "admin").await;
+    let anna = Person::join(&server, "Anna", "user").await;
+    let asks = |method: &Method, path: &str, body: &Value| {
+        let request = with(&server, method.clone(), path, &olha.login);
+        answered(request, Some(body.clone()))
+    };
+    let reset = |person: &Person| format!("/api/people/{}/reset", person.id);
+    let invitations = "/api/invitations".to_owned();
+    let hers = format!("/api/people/{}", anna.id);
+    // Who is no admin afterwards is invited and helped as ever.
+    for (path, body) in [
+        (&invitations, json!({"role": "user"})),
+        (&reset(&anna), json!({})),
+    ] {
+        let (status, said) = asks(&Method::POST, path, &body).await;
+        assert_eq!(status, StatusCode::CREATED, "{path}: {said}");
+    }
+    for (method, path, mut body) in [
+        (Method::POST, invitations, json!({"role": "admin"})),
+        (Method::POST, reset(&olha), json!({})),
+        (Method::PATCH, hers, json!({"role": "admin"})),
+    ] {
+        let (status, said) = asks(&method, &path, &body).await;
+        assert_eq!(
+            (status, &said["code"]),
+            (StatusCode::BAD_REQUEST, &json!("invalid_field")),
+            "{path}: {said}"
+        );
+        body["current_password"] = json!(PASSWORD);
+        let (status, said) = asks(&method, &path, &body).await;
+        assert!(status.is_success(), "{path}: {said}");
+    }
+}
+
 #[tokio::test]
 async fn a_token_and_a_link_that_outlive_a_reset() {
     let (_model, server) = talking(&[ACCOUNTS]);

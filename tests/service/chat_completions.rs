@@ -518,6 +518,32 @@ async fn small_tasks_have_neither_tools_nor_a_session() {
 }
 
 #[tokio::test]
+async fn an_answer_that_comes_last_is_gone_on_with() {
+    let (model, server) = talking();
+    let places: [&[(&str, &str)]; 2] = [&[], &[("x-navi-session", "counting")]];
+    let sentence = "Go on where your last answer ended.";
+    for headers in places {
+        model.script(vec![Step::text("One, two,")]);
+        let mut body = said("Count.");
+        assert_eq!(ask(&server, &body, headers).await.status(), StatusCode::OK);
+        let messages = body["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "assistant", "content": "One, two,"}));
+        model.script(Reply::new(vec![Step::text("three.")]).when(sentence));
+        let response = ask(&server, &body, headers).await;
+        let answer: Value = response.json().await.unwrap();
+        assert_eq!(answer["choices"][0]["message"]["content"], "three.");
+        let mut calls = model.chats();
+        calls.retain(|call| call.body["stream"] != false);
+        let sent = calls.last().unwrap().body["messages"].as_array().unwrap();
+        let newest = |role: &str| sent.iter().rfind(|message| message["role"] == role);
+        for (role, text) in [("user", sentence), ("assistant", "One, two,")] {
+            let said = newest(role).unwrap()["content"].as_str().unwrap();
+            assert!(said.contains(text), "{sent:#?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn models_are_the_profiles() {
     let server = House::new(&[]).start();
     let models = server.get("/v1/models").await;
@@ -557,7 +583,14 @@ async fn what_is_wrong_is_told_in_the_envelope_of_the_door() {
             "invalid_field",
         ),
         (
-            json!({"model": "navi", "messages": [{"role": "assistant", "content": "x"}]}),
+            json!({"model": "navi", "messages": [user, {"role": "assistant", "content": " "}]}),
+            400,
+            "invalid_field",
+        ),
+        (
+            json!({"model": "navi", "messages": [user, {"role": "assistant", "content": "x", "tool_calls": [
+                {"id": "call_x", "type": "function", "function": {"name": "weather", "arguments": "{}"}},
+            ]}]}),
             400,
             "invalid_field",
         ),
@@ -605,6 +638,31 @@ async fn what_is_wrong_is_told_in_the_envelope_of_the_door() {
         failed.last().unwrap()["error"]["message"].is_string(),
         "{failed:#?}"
     );
+}
+
+#[tokio::test]
+async fn functions_of_old_are_refused_by_name() {
+    let (model, server) = talking();
+    for (field, value) in [
+        ("functions", json!([{"name": "weather"}])),
+        ("function_call", json!({"name": "weather"})),
+    ] {
+        let mut body = said("How is the weather?");
+        body[field] = value;
+        let response = ask(&server, &body, &[]).await;
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+        let error: Value = response.json().await.unwrap();
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(
+            message.starts_with(field) && message.contains("`tools`"),
+            "{message}"
+        );
+    }
+    model.script(vec![Step::text("It snows.")]);
+    let mut body = said("How is the weather?");
+    body["functions"] = json!([]);
+    body["function_call"] = json!("none");
+    assert_eq!(ask(&server, &body, &[]).await.status(), StatusCode::OK);
 }
 
 #[tokio::test]

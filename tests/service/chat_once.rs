@@ -232,6 +232,14 @@ async fn wrong_usage_and_no_service_are_told_before_anything_is_done() {
     refused(&chat(&server, &[]), 2, "-p");
     assert_eq!(server.get("/sessions").await, json!([]));
 
+    let wrong = House::new(&[("OLLAMA_NUM_CTX", "many")]);
+    refused(&wrong.run(&["chat", "-p", "hi"]), 2, "OLLAMA_NUM_CTX");
+    let told = report(&wrong.run(&["chat", "--json", "-p", "hi"]));
+    assert_eq!(
+        (&told["outcome"], &told["error"]["code"]),
+        (&json!("refused"), &json!("settings"))
+    );
+
     let house = House::new(&[]);
     let output = house.run(&["chat", "-p", "hi"]);
     refused(&output, 2, "navi does not run on");

@@ -399,6 +399,22 @@ async fn what_is_said_while_the_service_is_away_waits_for_it() {
 }
 
 #[tokio::test]
+async fn messages_that_still_wait_where_one_leaves_are_told_of() {
+    let (_model, mut server) = talking(&[]);
+    let session = server.new_session().await;
+    let mut person = Person::at(&server, &["--session", &session], &[]);
+    server.ask_to_end();
+    server.ended().await;
+    person.sees("Navi does not answer");
+    // What answers the last line says that those before it were taken.
+    person.press("are you there?\rhello?\r/thinking\r");
+    person.sees("told no reasoning");
+    assert!(person.leaves().success());
+    person.sees("your last 2 messages may not have reached Navi");
+    person.sees(&format!("navi chat --session {session}"));
+}
+
+#[tokio::test]
 async fn a_conversation_that_another_shows_is_shown_live() {
     let (model, server) = talking(&[]);
     let session = server.new_session().await;

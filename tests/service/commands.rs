@@ -1,8 +1,11 @@
 //! The command line: clear lines, right exit codes, no panic.
 
+use std::fs::File;
 use std::net::TcpListener;
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::server::{House, text};
@@ -75,6 +78,41 @@ fn config_prints_where_each_value_came_from_and_hides_secrets() {
 }
 
 #[test]
+fn what_a_full_disk_takes_of_the_output_is_told_and_a_reader_that_goes_is_no_fault() {
+    let house = House::new(&[]);
+    let run = |output: Stdio| {
+        let mut command = house.command(&["config", "--json"]);
+        command.stdout(output).stderr(Stdio::piped());
+        command.spawn().unwrap().wait_with_output().unwrap()
+    };
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let cut = run(full.into());
+    failed_because(&cut, "standard output could not be written");
+    assert_eq!(cut.status.code(), Some(1));
+
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let left = run(writer.into());
+    assert!(left.status.success());
+    let said = String::from_utf8_lossy(&left.stderr);
+    assert!(!said.contains("standard output"), "{said}");
+}
+
+#[test]
+fn a_service_whose_greeting_is_lost_serves_and_ends_well() {
+    let house = House::new(&[]);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut command = house.command(&[]);
+    let mut service = command.stdout(full).stderr(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !house.run(&["link"]).status.success() {
+        assert!(Instant::now() < until, "it does not serve");
+    }
+    kill_process(Pid::from_child(&service), Signal::TERM).unwrap();
+    assert!(service.wait().unwrap().success());
+}
+
+#[test]
 fn doctor_says_by_its_exit_code_how_it_is() {
     let house = House::new(&[]);
     let output = house.run(&["doctor", "--json"]);
@@ -95,6 +133,34 @@ fn doctor_says_by_its_exit_code_how_it_is() {
     let address = taken.local_addr().unwrap().to_string();
     let broken = House::new(&[("NAVI_BIND", &address)]).run(&["doctor"]);
     assert_eq!(broken.status.code(), Some(2), "{}", stdout(&broken));
+}
+
+#[test]
+fn doctor_reports_settings_that_are_wrong() {
+    let house = House::new(&[("OLLAMA_NUM_CTX", "many"), ("LOG_LEVEL", "loud")]);
+    let told = house.run(&["doctor"]);
+    assert_eq!(told.status.code(), Some(2), "{}", stdout(&told));
+    let line = stdout(&told);
+    assert!(line.starts_with("✗ settings"), "{line}");
+    assert!(line.contains("OLLAMA_NUM_CTX") && line.contains("LOG_LEVEL"));
+
+    // One that shows where it is used first.
+    let unknown = House::new(&[("STARTER_MODEL", "parrot")]);
+    for (house, word, checks) in [(house, "LOG_LEVEL", 1), (unknown, "STARTER_MODEL", 9)] {
+        let told = house.run(&["doctor", "--json"]);
+        assert_eq!(told.status.code(), Some(2), "{}", stdout(&told));
+        let report: Value = serde_json::from_str(&stdout(&told)).unwrap();
+        assert_eq!(report["level"], "broken");
+        let found = report["checks"].as_array().unwrap();
+        assert_eq!(found.len(), checks, "{report}");
+        assert_eq!(
+            (&found[0]["name"], &found[0]["level"]),
+            (&Value::from("settings"), &Value::from("broken"))
+        );
+        let detail = found[0]["detail"].as_str().unwrap();
+        assert!(detail.contains(word), "{detail}");
+        assert!(!house.data_dir().exists(), "doctor changes nothing");
+    }
 }
 
 #[test]

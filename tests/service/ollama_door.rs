@@ -72,6 +72,14 @@ async fn models_are_the_profiles_and_editors_find_what_they_ask_for() {
         .unwrap();
     assert!(minor >= 6, "{version}");
     assert_eq!(server.get("/api/ps").await, json!({"models": []}));
+    // As Ollama's own client sends it: both fields, and one of them empty.
+    for (model, name) in [("navi", ""), ("", "navi")] {
+        let both = json!({"model": model, "system": "", "template": "", "verbose": false, "options": null, "name": name});
+        let shown = post(&server, "/api/show", &both).await;
+        assert_eq!(shown.status(), StatusCode::OK, "{both}");
+    }
+    let unnamed = post(&server, "/api/show", &json!({})).await;
+    assert_eq!(unnamed.status(), StatusCode::BAD_REQUEST);
     let unknown = post(&server, "/api/show", &json!({"model": "llama3"})).await;
     assert_eq!(unknown.status(), StatusCode::NOT_FOUND);
     let unknown: Value = unknown.json().await.unwrap();
@@ -122,15 +130,21 @@ async fn an_answer_streams_by_itself_and_comes_whole_where_that_is_asked() {
         .await
         .unwrap();
     assert_eq!(answer["response"], "Land!");
-    for (path, body) in [
-        ("/api/generate", json!({"model": "navi", "prompt": ""})),
-        (
-            "/api/chat",
-            json!({"model": "navi", "messages": [], "keep_alive": 0}),
-        ),
+    for (keep_alive, reason) in [
+        (Value::Null, "load"),
+        (json!("5m"), "load"),
+        (json!(0), "unload"),
+        (json!("0"), "unload"),
+        (json!("0s"), "unload"),
     ] {
-        let loaded: Value = post(&server, path, &body).await.json().await.unwrap();
-        assert_eq!(loaded["done_reason"], "load");
+        for (path, mut body) in [
+            ("/api/generate", json!({"model": "navi", "prompt": ""})),
+            ("/api/chat", json!({"model": "navi", "messages": []})),
+        ] {
+            body["keep_alive"] = keep_alive.clone();
+            let done: Value = post(&server, path, &body).await.json().await.unwrap();
+            assert_eq!(done["done_reason"], reason, "{body}");
+        }
     }
     assert_eq!(server.get("/sessions").await, json!([]));
 }
@@ -195,6 +209,68 @@ async fn results_without_ids_go_to_the_calls_of_their_conversation() {
 }
 
 #[tokio::test]
+async fn calls_are_known_by_what_came_before_them_whatever_a_client_made_of_their_ids() {
+    let (model, server) = talking();
+    let tool = json!({"type": "function", "function": {"name": "now", "description": "The time.",
+        "parameters": {"type": "object", "properties": {}}}});
+    // As Continue sends it, with what was thought, and LangChain.js, with an id of its own.
+    let own = json!("5b0c4f5e-5a3c-4a52-9c3f-0f4a1f6d7a11");
+    let cases = [
+        (
+            "Kyiv",
+            Some(json!({"role": "thinking", "content": "Hm."})),
+            Value::Null,
+            Value::Null,
+        ),
+        ("Lviv", None, own.clone(), Value::Null),
+        ("Odesa", None, own.clone(), own),
+    ];
+    for (place, thought, id, result_id) in cases {
+        model.script(vec![Step::tool_call("now", json!({}))]);
+        let mut messages =
+            vec![json!({"role": "user", "content": format!("The time in {place}?")})];
+        let body = json!({"model": "navi", "messages": messages, "tools": [tool]});
+        let first = lines(post(&server, "/api/chat", &body).await).await;
+        let calls = first
+            .iter()
+            .find_map(|line| line["message"]["tool_calls"].as_array());
+        let call = json!({"id": id, "function": calls.unwrap()[0]["function"]});
+        model.script(vec![Step::text("It is late.")]);
+        messages.extend(thought);
+        messages.push(json!({"role": "assistant", "content": "", "tool_calls": [call]}));
+        let result = format!("{place}: 23:00");
+        messages.push(json!({"role": "tool", "content": result, "tool_call_id": result_id}));
+        let body = json!({"model": "navi", "messages": messages, "tools": [tool]});
+        let last = lines(post(&server, "/api/chat", &body).await).await;
+        assert_eq!(joined(&last, "content").trim(), "It is late.");
+        let sent = model.chats().last().unwrap().body["messages"].to_string();
+        assert!(sent.contains(&result), "{sent}");
+        assert!(
+            !sent.contains("The results of your calls are above"),
+            "{sent}"
+        );
+    }
+    assert_eq!(model.chats().len(), 6);
+}
+
+#[tokio::test]
+async fn messages_of_roles_that_ollama_does_not_know_are_passed_over() {
+    let (model, server) = talking();
+    model.script(vec![Step::text("Good night.")]);
+    let body = json!({"model": "navi", "messages": [
+        {"role": "User", "content": "Hello."},
+        {"role": "thinking", "content": "A greeting."},
+        {"role": "assistant", "content": "Ahoy."},
+        {"role": "user", "content": "Thanks."},
+    ]});
+    let answer = lines(post(&server, "/api/chat", &body).await).await;
+    assert_eq!(joined(&answer, "content"), "Good night.");
+    let sent = model.chats().last().unwrap().body["messages"].to_string();
+    assert!(sent.contains("Hello.") && sent.contains("Ahoy."), "{sent}");
+    assert!(!sent.contains("A greeting."), "{sent}");
+}
+
+#[tokio::test]
 async fn a_history_that_was_cut_may_begin_with_a_result() {
     let (model, server) = talking();
     model.script(vec![Step::text("Good night.")]);
@@ -237,7 +313,7 @@ async fn what_fails_is_a_text_and_navi_does_not_talk_to_herself() {
         .call(
             Method::POST,
             "/api/chat",
-            Some(json!({"model": "navi", "messages": [{"role": "bard", "content": "x"}]})),
+            Some(json!({"model": "navi", "messages": [{"role": "user", "content": 7}]})),
         )
         .await;
     assert_eq!(status, StatusCode::BAD_REQUEST);

@@ -78,3 +78,23 @@ async fn what_is_not_stored_leaves_the_session_that_it_goes_on_from_as_it_is() {
     }
     assert_eq!(server.get(&session).await["messages"], messages);
 }
+
+#[tokio::test]
+async fn tools_that_are_taken_are_given_back() {
+    let (model, server) = talking();
+    let weather = json!({"type": "function", "name": "weather", "strict": false,
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}});
+    let tools = json!([weather, {"type": "web_search"}]);
+    let mut body = json!({"model": "navi", "input": "Hello.", "tools": tools});
+    model.script(vec![Step::text("Hello.")]);
+    assert_eq!(respond(&server, &body).await["tools"], json!([weather]));
+    body["stream"] = json!(true);
+    model.script(vec![Step::text("Hello.")]);
+    let request = client().post(format!("{}/v1/responses", server.url));
+    let request = request.bearer_auth(TOKEN).json(&body);
+    let told = request.send().await.unwrap().text().await.unwrap();
+    let told = told.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut told = told.map(|data| serde_json::from_str::<Value>(data).unwrap());
+    let created = told.find(|event| event["type"] == "response.created");
+    assert_eq!(created.unwrap()["response"]["tools"], json!([weather]));
+}

@@ -52,6 +52,31 @@ async fn a_message_is_accepted_answered_and_numbered() {
 }
 
 #[tokio::test]
+async fn the_same_client_id_with_other_words_is_answered_with_the_first() {
+    let (model, server) = talking();
+    model.script(vec![Step::text("one"), Step::hold("forever")]);
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    let message = |content: &str, client_id: &str| -> Value {
+        json!({"type": "message", "content": content, "client_id": client_id, "mode": "steer"})
+    };
+    tab.send(&message("first", "a")).await;
+    tab.next_of("stream_delta").await;
+    // It waits for the run of the first.
+    tab.send(&message("second", "b")).await;
+    tab.next_of("message_accepted").await;
+    for (client_id, content, queued) in [("a", "first", false), ("b", "second", true)] {
+        tab.send(&message("other words", client_id)).await;
+        let told = tab.next_of("message_accepted").await;
+        assert_eq!(told["client_id"], client_id);
+        assert_eq!(told["content"], content);
+        assert_eq!(told["queued"], queued);
+        assert_eq!(told["mode"], if queued { "steer" } else { "queue" });
+        assert!(told.get("seq").is_none(), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn stop_works_while_the_backend_is_silent() {
     let (model, server) = talking();
     model.script(vec![Step::text("one"), Step::hold("forever")]);
@@ -190,6 +215,44 @@ async fn fragments_are_joined_and_bounded() {
     }
     let code = tab.closed().await;
     assert!(code == 1009 || code == 1006, "{code}");
+}
+
+/// As much of a frame's bytes as came, of those that it announces.
+fn begun(first: u8, announced: u64, came: usize) -> Vec<u8> {
+    let mut bytes = vec![first, 0xff];
+    bytes.extend(announced.to_be_bytes());
+    let key = [0; 4];
+    bytes.extend(key);
+    bytes.resize(bytes.len() + came, b'x');
+    bytes
+}
+
+#[tokio::test]
+async fn a_frame_that_announces_too_much_is_refused_at_its_header() {
+    let server = House::new(&[]).start();
+    let session = server.new_session().await;
+    for (path, announced, came) in [
+        (format!("/ws/sessions/{session}"), 49 << 20, 1 << 20),
+        (format!("/ws/sessions/{session}"), u64::MAX, 0),
+        ("/ws/sessions".to_owned(), 5 << 10, 100),
+    ] {
+        let mut socket = server.socket(&path).await;
+        socket.send_bytes(&begun(0x81, announced, came)).await;
+        assert_eq!(socket.closed().await, 1009, "{path} {announced}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_message_that_stops_coming_is_given_up() {
+    let server = House::new(&[("NAVI_SLOW_BODY_SECONDS", "1")]).start();
+    let session = server.new_session().await;
+    let came = 100 << 10;
+    // A frame whose end is missing, and a whole one of a message whose end is.
+    for (first, announced) in [(0x81, 200 << 10), (0x01, 100 << 10)] {
+        let mut tab = server.tab(&session, None).await;
+        tab.send_bytes(&begun(first, announced, came)).await;
+        assert_eq!(tab.closed().await, 1008, "{announced}");
+    }
 }
 
 #[tokio::test]

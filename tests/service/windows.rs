@@ -183,6 +183,24 @@ async fn a_prompt_that_the_server_cut_in_silence_is_told() {
 }
 
 #[tokio::test]
+async fn a_prompt_that_the_server_did_not_count_is_guessed() {
+    let (model, server) = talking();
+    let mut tab = tab(&server).await;
+    model.script([
+        Step::text("yes"),
+        Step::Finish {
+            reason: "stop".to_owned(),
+            prompt_tokens: 0,
+            completion_tokens: 5,
+        },
+    ]);
+    say(&mut tab, &"word ".repeat(4_000)).await;
+    let end = tab.next_of("stream_end").await;
+    assert!(end["context_tokens"].as_u64().unwrap() > 3_000, "{end}");
+    model.assert_clean();
+}
+
+#[tokio::test]
 async fn a_question_that_fits_no_window_is_an_error_that_says_so() {
     let (model, server) = talking();
     let mut tab = tab(&server).await;

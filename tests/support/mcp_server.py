@@ -47,6 +47,8 @@ def call(name, arguments):
         return {"content": [{"type": "text", "text": environments_above()}]}
     if mode == "hang":
         time.sleep(1000)
+    while mode == "held" and not os.path.exists(sys.argv[2]):
+        time.sleep(0.01)
     if mode == "loud":
         open(sys.argv[2], "w").close()
         die_loudly()

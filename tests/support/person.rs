@@ -25,7 +25,7 @@ impl Person {
         let secret = secret_of(&invited);
         let login = accept(server, &secret, name, PASSWORD).await.unwrap();
         let scopes = ["read", "run", "consent", "files", "memory", "admin"];
-        let body = json!({"name": "all", "scopes": scopes});
+        let body = json!({"name": "all", "scopes": scopes, "current_password": PASSWORD});
         let request = with(server, Method::POST, "/api/tokens", &login).json(&body);
         let made: Value = request.send().await.unwrap().json().await.unwrap();
         let account = with(server, Method::GET, "/api/account", &login);

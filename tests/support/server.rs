@@ -23,6 +23,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
@@ -464,6 +465,12 @@ impl Socket {
     /// Sends, though the other end may be gone already.
     pub(crate) async fn try_send_raw(&mut self, message: Message) -> bool {
         self.stream.send(message).await.is_ok()
+    }
+
+    /// Sends bytes as they are, whatever frames they are of.
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        let stream = self.stream.get_mut();
+        stream.write_all(bytes).await.expect("it is open");
     }
 
     /// The next frame, or the end.

@@ -4,7 +4,7 @@
 /** @import { Attachment } from '../state/attachments.js' */
 
 import { t } from '../i18n/index.js';
-import { ApiError, sessionPath } from '../net/api.js';
+import { ApiError, refusal, sessionPath } from '../net/api.js';
 import { key as loginKey } from '../net/key.js';
 import { find, newAttachment, withList } from '../state/attachments.js';
 import { isUnderWay } from '../state/outbox.js';
@@ -222,12 +222,8 @@ function upload(session_id, id, name, data) {
         : event.loaded });
     request.onload = () => {
       const body = request.response;
-      const error = body?.error ?? body;
       if (request.status >= 200 && request.status < 300 && body?.files?.[0] !== undefined) resolve(body.files[0]);
-      else reject(new ApiError({
-        code: request.status === 401 ? 'unauthorized' : String(error?.code ?? 'internal'),
-        message: String(error?.message ?? `HTTP ${request.status}`), phrase: error?.phrase,
-      }, request.status));
+      else reject(refusal(request.status, body));
     };
     request.onerror = () => reject(new ApiError({ code: 'unreachable', message: '' }, 0));
     request.onabort = () => reject(new ApiError({ code: 'internal', message: '' }, 0));

@@ -9,7 +9,7 @@ import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
 import { printConversation } from './print.js';
 import { continueRun, stop } from './session.js';
 import {
-  hasAccounts, isAdmin, isGuest, isLoaded, isRunning, openId, owns, rowOf, session, sessions,
+  hasAccounts, isAdmin, isGuest, isLoaded, isRunning, mayChange, mayShare, openId, rowOf, session, sessions,
   sharedLink,
 } from './signals.js';
 
@@ -19,13 +19,16 @@ import {
 /** Those that would do something now. @returns {Command[]} */
 export function commands() {
   const open = rowOf(openId.get());
+  const mine = open !== undefined && mayChange(open) ? open : null;
+  const is_guest = isGuest.get();
   /** @type {(Command | false)[]} */
   const all = [
-    { id: 'new', name: t('sidebar.new'), run: showNew },
-    isRunning.get() && { id: 'stop', name: t('composer.stop'), run: stop },
-    session.get()?.can_continue === true && { id: 'continue', name: t('ending.continue'), run: continueRun },
+    !is_guest && { id: 'new', name: t('sidebar.new'), run: showNew },
+    !is_guest && isRunning.get() && { id: 'stop', name: t('composer.stop'), run: stop },
+    !is_guest && session.get()?.can_continue === true
+      && { id: 'continue', name: t('ending.continue'), run: continueRun },
     isLoaded.get() && { id: 'files', name: t('files.open'), run: () => void openPanel('files') },
-    isLoaded.get() && hasAccounts.get() && { id: 'share', name: t('share.open'), run: () => void openPanel('share') },
+    mayShare.get() && { id: 'share', name: t('share.open'), run: () => void openPanel('share') },
     isLoaded.get() && { id: 'context', name: t('context.open'), run: () => void openPanel('context') },
     isLoaded.get() && sharedLink.get() === null
       && { id: 'runs', name: t('runs.list'), run: () => void openPanel('runs') },
@@ -34,19 +37,19 @@ export function commands() {
     { id: 'setup', name: t('setup.open'), run: () => void openPanel('setup') },
     hasAccounts.get() && isAdmin.get() && { id: 'people', name: t('people.open'), run: () => void openPanel('people') },
     hasAccounts.get() && { id: 'account', name: t('account.open'), run: () => void openPanel('account') },
-    !isGuest.get() && { id: 'first-steps', name: t('first.open'), run: () => { askForFirstSteps(); showNew(); } },
-    open !== undefined && owns(open)
-      && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
-    open !== undefined && owns(open) && { id: 'tags', name: t('tags.open'), run: () => showTags(open.id) },
-    open !== undefined && owns(open)
-      && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'),
-        run: () => (open.archived ? bringBack(open) : void archive(open)) },
+    !is_guest && { id: 'first-steps', name: t('first.open'), run: () => { askForFirstSteps(); showNew(); } },
+    mine !== null
+      && { id: 'pin', name: t(mine.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(mine) },
+    mine !== null && { id: 'tags', name: t('tags.open'), run: () => showTags(mine.id) },
+    mine !== null
+      && { id: 'archive', name: t(mine.archived ? 'session.unarchive' : 'session.archive'),
+        run: () => (mine.archived ? bringBack(mine) : void archive(mine)) },
     open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportSession(open.id, 'md') },
     open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportSession(open.id, 'json') },
     sessions.get().list.length > 0 && { id: 'export-all', name: t('export.all'), run: () => void exportAll('jsonl') },
     sessions.get().list.length > 0
       && { id: 'export-all-md', name: t('export.all_md'), run: () => void exportAll('md') },
-    { id: 'import', name: t('import.open'), run: () => void openPanel('import') },
+    !is_guest && { id: 'import', name: t('import.open'), run: () => void openPanel('import') },
     isLoaded.get() && { id: 'print', name: t('palette.print'), run: () => void printConversation() },
     { id: 'sidebar', name: t(folded.get() ? 'sidebar.unfold' : 'sidebar.fold'), run: toggleFolded },
     canNotify() && {

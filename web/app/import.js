@@ -1,8 +1,10 @@
 // Conversations from files: read here, checked and stored by the service, one after the other.
 
-import { t } from '../i18n/index.js';
+import { loadTroubles, t } from '../i18n/index.js';
+import { phraseText } from '../i18n/phrases.js';
 import { signal } from '../lit.js';
 import { api, ApiError } from '../net/api.js';
+import { errorGroup } from '../state/errors.js';
 import { conversationsIn } from '../state/import.js';
 import { goTo, pageError, showToast } from './actions.js';
 import { panel } from './signals.js';
@@ -94,8 +96,11 @@ async function take(file, conversation) {
     note({ imported: before.imported + 1, left_out: before.left_out + left_out.images + left_out.files });
     return before.imported === 0 ? session.id : null;
   } catch (error) {
-    note({ problems: [...before.problems,
-      { file, title: conversation.title, message: pageError(error).message || t('import.failed') }] });
+    const { code, message, phrase } = pageError(error);
+    // Without them it is said in English.
+    if (phrase !== undefined) await loadTroubles().catch(() => {});
+    note({ problems: [...before.problems, { file, title: conversation.title,
+      message: phraseText(phrase, message) || t(`error.${errorGroup(code)}.title`) }] });
     // Nobody answers: so it is with the rest.
     if (error instanceof ApiError && (error.code === 'unreachable' || error.code === 'unauthorized')) stopped = true;
     return null;

@@ -14,7 +14,7 @@ import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { draftOf, putBack, setDraft, setEdit } from './drafts.js';
 import { keep } from './kept.js';
 import {
-  answering, connection, continuing, edits, NEW, openId, outbox, resolving, session, sessionError,
+  answering, connection, continuing, edits, isGuest, NEW, openId, outbox, resolving, session, sessionError,
   showSession, silentSince, steered, stopping,
 } from './signals.js';
 
@@ -309,7 +309,7 @@ export function discard(client_id) {
 const STOP = Object.freeze({ type: 'stop', hold: true });
 
 export function stop() {
-  if (session.get()?.run == null) return;
+  if (isGuest.get() || session.get()?.run == null) return;
   stopping.set(true);
   link?.send(STOP);
 }

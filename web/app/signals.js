@@ -216,8 +216,13 @@ export function rowOf(id) {
  * @param {SessionSummary | undefined} row
  */
 export const owns = (row) => row === undefined || row.shared == null || row.shared.owner.id === account.get()?.id;
+/** Whether it is theirs to change. @param {SessionSummary | undefined} row */
+export const mayChange = (row) => !isGuest.get() && owns(row);
 /** The same of the open one. */
-export const ownsOpen = computed(() => owns(rowOf(openId.get())));
+export const mayChangeOpen = computed(() => mayChange(rowOf(openId.get())));
+/** Whether they share the open one or go out of it: a guest goes out of another's alone. */
+export const mayShare = computed(() => hasAccounts.get() && isLoaded.get()
+  && (!isGuest.get() || !owns(rowOf(openId.get()))));
 
 /**
  * Who wrote a message, where others take part and it was not this person.

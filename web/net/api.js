@@ -72,14 +72,21 @@ export async function read(response) {
   } catch {
     // A proxy's page, or a body cut off: the status says enough.
   }
-  if (!response.ok) {
-    const error = json?.error ?? json;
-    const code = response.status === 401 ? 'unauthorized' : String(error?.code ?? 'internal');
-    throw new ApiError({
-      code, message: String(error?.message ?? `HTTP ${response.status}`), phrase: error?.phrase,
-    }, response.status);
-  }
+  if (!response.ok) throw refusal(response.status, json);
   return json;
+}
+
+/** What a proxy says itself, in words that are no code. @type {Record<number, string>} */
+const BY_STATUS = { 413: 'body_too_large', 429: 'rate_limited', 502: 'unreachable', 503: 'unreachable',
+  504: 'unreachable' };
+
+/** @param {number} status @param {any} body null where it is no JSON */
+export function refusal(status, body) {
+  const error = body?.error ?? body;
+  const by_status = error?.code == null ? BY_STATUS[status] : undefined;
+  const code = status === 401 ? 'unauthorized' : String(error?.code ?? by_status ?? 'internal');
+  const message = by_status === undefined ? String(error?.message ?? `HTTP ${status}`) : '';
+  return new ApiError({ code, message, phrase: error?.phrase }, status);
 }
 
 /**
@@ -89,6 +96,33 @@ export async function read(response) {
  * @param {AbortSignal} [signal]
  */
 export const call = async (method, path, body, signal) => read(await ask(method, path, body, signal));
+
+/** A large file takes as long as it takes, while more of it comes. @param {string} path @returns {Promise<Blob>} */
+export async function download(path) {
+  const silent = new AbortController();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silent.abort(), PATIENCE_MS);
+  };
+  wait();
+  try {
+    const response = await ask('GET', path, undefined, silent.signal);
+    if (!response.ok) return await read(response);
+    const heard = new TransformStream({
+      transform(chunk, out) {
+        wait();
+        out.enqueue(chunk);
+      },
+    });
+    return await new Response(response.body?.pipeThrough(heard)).blob();
+  } catch (error) {
+    throw error instanceof ApiError ? error : new ApiError({ code: 'unreachable', message: '' }, 0);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** A file larger than this is kept, and not looked at. */
 const TEXT_BYTES = 1_048_576;
@@ -130,7 +164,7 @@ export const api = {
    */
   session: (id, newest) => call('GET', `${session(id)}?messages=${newest}`),
   /** The session with its whole conversation. @param {string} id @returns {Promise<SessionSnapshot>} */
-  wholeSession: (id) => call('GET', session(id)),
+  wholeSession: async (id) => JSON.parse(await (await download(session(id))).text()),
   /** What its next call would send. @param {string} id @returns {Promise<import('../state/wire.js').ChatRequest>} */
   context: (id) => call('GET', `${session(id)}/context`),
   /** What fills its next call. @param {string} id @returns {Promise<ContextParts>} */

@@ -7,16 +7,10 @@
  */
 /** @import { SignOnReturned } from '../app/signals.js' */
 
-import { ask, call, read } from './api.js';
+import { call, download } from './api.js';
 
 /** @param {string} folder @param {string} id */
 const one = (folder, id) => `api/${folder}/${encodeURIComponent(id)}`;
-
-/** @param {string} path @returns {Promise<Blob>} */
-async function file(path) {
-  const response = await ask('GET', path);
-  return response.ok ? response.blob() : read(response);
-}
 
 /** How many lines of the record are read at a time. */
 export const RECORD_PAGE = 100;
@@ -70,15 +64,18 @@ export const people = {
   unlink: (id) => call('DELETE', one('account/sign-ons', id)),
   /** @returns {Promise<TokenInfo[]>} */
   tokens: () => call('GET', 'api/tokens'),
-  /** @param {{ name: string, scopes: Scope[], days?: number }} token @returns {Promise<CreatedToken>} */
+  /**
+   * @param {{ name: string, scopes: Scope[], days?: number, current_password?: string }} token
+   * @returns {Promise<CreatedToken>}
+   */
   makeToken: (token) => call('POST', 'api/tokens', token),
   /** @param {string} id */
   removeToken: (id) => call('DELETE', one('tokens', id)),
 
   /** @returns {Promise<PersonInfo[]>} */
   all: () => call('GET', 'api/people'),
-  /** @param {string} id @param {UserRole} role */
-  setRole: (id, role) => call('PATCH', one('people', id), { role }),
+  /** @param {string} id @param {UserRole} role @param {ProofRequest} [proof] for an admin */
+  setRole: (id, role, proof = {}) => call('PATCH', one('people', id), { role, ...proof }),
   /** What all users may use, and what there is to grant. @returns {Promise<PowersInfo>} */
   powers: () => call('GET', 'api/powers'),
   /** In the place of what they had. @param {string} id @param {string[]} powers */
@@ -89,12 +86,17 @@ export const people = {
   grantToUsers: (users) => call('PUT', 'api/powers', { users }),
   /** @param {string} id */
   remove: (id) => call('DELETE', one('people', id)),
-  /** @param {string} id @returns {Promise<MadeInvitation>} */
-  reset: (id) => call('POST', `${one('people', id)}/reset`),
+  /** @param {string} id @param {ProofRequest} [proof] for an admin @returns {Promise<MadeInvitation>} */
+  reset: (id, proof = {}) => call('POST', `${one('people', id)}/reset`, proof),
   /** @returns {Promise<InvitationInfo[]>} */
   invitations: () => call('GET', 'api/invitations'),
-  /** @param {UserRole} role @param {number} days @returns {Promise<MadeInvitation>} */
-  invite: (role, days) => call('POST', 'api/invitations', { role, days }),
+  /**
+   * @param {UserRole} role
+   * @param {number} days
+   * @param {ProofRequest} proof for an admin
+   * @returns {Promise<MadeInvitation>}
+   */
+  invite: (role, days, proof) => call('POST', 'api/invitations', { role, days, ...proof }),
   /** @param {string} id */
   removeInvitation: (id) => call('DELETE', one('invitations', id)),
 
@@ -105,7 +107,7 @@ export const people = {
    */
   record: (before) => call('GET', `api/record?limit=${RECORD_PAGE}${before === null ? '' : `&before=${before}`}`),
   /** All of it, as a file. */
-  exportRecord: () => file('api/record/export'),
+  exportRecord: () => download('api/record/export'),
   /** Everything of one's own, as a file. */
-  archive: () => file('api/account/archive'),
+  archive: () => download('api/account/archive'),
 };

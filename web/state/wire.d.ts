@@ -4067,6 +4067,10 @@ export interface PersonChange {
    * For what begins from now on: what goes on is not ended.
    */
   limits?: LimitsChange;
+  /**
+   * Needed for the role of an admin by who asks in a browser and has one.
+   */
+  current_password?: string;
 }
 /**
  * What of a person's own limits becomes something else. What is left out stays; null: as the
@@ -4144,6 +4148,10 @@ export interface NewInvitation {
    * How long it is good: 1 to 30, and 7 where it is left out.
    */
   days?: number;
+  /**
+   * Needed for the role of an admin by who asks in a browser and has one.
+   */
+  current_password?: string;
 }
 /**
  * An invitation that was just made.
@@ -4206,6 +4214,10 @@ export interface NewTokenRequest {
    * After how many days it opens nothing any more, 1 to 3650; for ever, where it is left out.
    */
   days?: number;
+  /**
+   * Needed for all scopes by who asks in a browser and has one.
+   */
+  current_password?: string;
 }
 /**
  * A token that was just made.

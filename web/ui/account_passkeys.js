@@ -4,7 +4,7 @@ import { loadAccount } from '../app/account.js';
 import { makePasskey, passkeysHere, passkeyWords } from '../app/passkeys.js';
 import { account } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { html, nothing, repeat } from '../lit.js';
+import { html, nothing, repeat, signal } from '../lit.js';
 import { passkeys } from '../net/passkeys.js';
 import { people } from '../net/people.js';
 import { MOST_PASSKEYS, PASSKEY_NAME_CHARS } from '../state/passkeys.js';
@@ -17,12 +17,14 @@ import { icons } from './icons.js';
 import { passkeysElsewhere } from './passkey_sign_in.js';
 import { visible } from './visible.js';
 
+/** The one that is to be called something else: it outlives a look elsewhere. */
+const renaming = signal(/** @type {{ id: string, name: string } | null} */ (null));
+
 /** By what one signs in without a password. */
 export class NaviAccountPasskeys extends NaviElement {
   static properties = {
-    _passkeys: { state: true }, _at: { state: true }, _removing: { state: true }, _renaming: { state: true },
-    _new_name: { state: true },
-    _name: { state: true }, _password: { state: true }, _shown: { state: true },
+    _passkeys: { state: true }, _at: { state: true }, _removing: { state: true }, _name: { state: true },
+    _password: { state: true }, _shown: { state: true },
   };
 
   #ending = new AbortController();
@@ -35,9 +37,6 @@ export class NaviAccountPasskeys extends NaviElement {
     this._at = undefined;
     /** The one of which it is asked whether it shall go. */
     this._removing = '';
-    /** The one that is called something else. */
-    this._renaming = '';
-    this._new_name = '';
     this._name = (browserName(navigator.userAgent) ?? '').slice(0, PASSKEY_NAME_CHARS);
     this._password = '';
     this._shown = false;
@@ -45,9 +44,17 @@ export class NaviAccountPasskeys extends NaviElement {
     this._making = new Asking(this);
   }
 
+  /** Once it watches nothing any more: a change before that would have it drawn, and kept, for good. */
   disconnectedCallback() {
     super.disconnectedCallback();
     this.#ending.abort();
+    queueMicrotask(() => { if (!this.isConnected) this.#leave(); });
+  }
+
+  /** A form in which nobody wrote does not outlive it. */
+  #leave() {
+    const open = renaming.get();
+    if (this._passkeys?.some(({ id, name }) => id === open?.id && name === open.name)) renaming.set(null);
   }
 
   firstUpdated() {
@@ -108,7 +115,7 @@ export class NaviAccountPasskeys extends NaviElement {
             ? t('account.token_unused')
             : t('account.device_used', { at: formatTime(last_used_at) })}</p>
         ${this.#below(id)}</div>
-      ${this._renaming === id || this._removing === id
+      ${renaming.get()?.id === id || this._removing === id
         ? nothing
         : html`<button type="button" class="button small plain" data-testid="passkey-rename"
           aria-label="${t('passkeys.rename')}: ${name}" ?disabled=${this._asking.busy}
@@ -127,40 +134,40 @@ export class NaviAccountPasskeys extends NaviElement {
           <button type="button" class="button small plain" data-testid="passkey-remove-no"
             @click=${() => { this._removing = ''; }}>${t('queue.cancel')}</button></p>`;
     }
-    if (this._renaming !== id) return nothing;
-    return html`<form @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#rename(id); }}>
+    const open = renaming.get();
+    if (open?.id !== id) return nothing;
+    return html`<form @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#rename(open); }}>
       ${field({
-        id: 'passkey-new-name', label: t('passkeys.name'), value: this._new_name, max: PASSKEY_NAME_CHARS,
-        oninput: (value) => { this._new_name = value; },
+        id: 'passkey-new-name', label: t('passkeys.name'), value: open.name, max: PASSKEY_NAME_CHARS,
+        oninput: (name) => renaming.set({ id, name }),
       })}
       <p class="row-actions"><button class="button small" data-testid="passkey-rename-save"
-        ?disabled=${this._new_name.trim() === ''}>${t('queue.save')}</button>
+        ?disabled=${this._asking.busy || open.name.trim() === ''}>${t('queue.save')}</button>
         <button type="button" class="button small plain"
-          @click=${() => { this._renaming = ''; }}>${t('queue.cancel')}</button></p></form>`;
+          @click=${() => renaming.set(null)}>${t('queue.cancel')}</button></p></form>`;
   }
 
   /** @param {string} id */
   async #doubt(id) {
     this._removing = id;
-    this._renaming = '';
     await this.updateComplete;
     this.#focus('[data-testid="passkey-remove-no"]');
   }
 
   /** @param {string} id @param {string} name */
   async #call(id, name) {
-    this._renaming = id;
+    renaming.set({ id, name });
     this._removing = '';
-    this._new_name = name;
     await this.updateComplete;
     this.#focus('#passkey-new-name');
   }
 
-  /** @param {string} id */
-  #rename(id) {
-    const name = this._new_name.trim();
-    this._renaming = '';
-    this.#ask(() => passkeys.rename(id, name));
+  /** The form closes once the service has the name. @param {{ id: string, name: string }} open */
+  #rename(open) {
+    this.#ask(async () => {
+      await passkeys.rename(open.id, open.name.trim());
+      if (renaming.get() === open) renaming.set(null);
+    });
   }
 
   /** @param {string} id */

@@ -1,12 +1,13 @@
 /** @import { CreatedToken, Scope, TokenInfo } from '../state/wire.js' */
 
+import { account } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, live, nothing, repeat } from '../lit.js';
 import { people } from '../net/people.js';
 import { SCOPES, TOKEN_DAYS, TOKEN_NAME_CHARS } from '../state/people.js';
 import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
-import { fault, faultText, field, shownOnce } from './fields.js';
+import { fault, faultText, field, proofFault, proofField, shownOnce } from './fields.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { visible } from './visible.js';
@@ -18,7 +19,7 @@ const USUAL = SCOPES.filter((scope) => scope !== 'consent');
 export class NaviAccountTokens extends NaviElement {
   static properties = {
     _tokens: { state: true }, _made: { state: true }, _removing: { state: true }, _name: { state: true },
-    _days: { state: true }, _scopes: { state: true },
+    _days: { state: true }, _scopes: { state: true }, _password: { state: true },
   };
 
   constructor() {
@@ -33,6 +34,7 @@ export class NaviAccountTokens extends NaviElement {
     this._days = '';
     /** @type {readonly Scope[]} */
     this._scopes = USUAL;
+    this._password = '';
     this._asking = new Asking(this);
     this._making = new Asking(this);
   }
@@ -43,6 +45,8 @@ export class NaviAccountTokens extends NaviElement {
 
   render() {
     const tokens = this._tokens;
+    const has_all = this._scopes.length === SCOPES.length;
+    const needs_password = has_all && account.get()?.has_password === true;
     return html`<p class="quiet">${t('account.tokens_hint')}</p>
       ${fault(faultText(this._asking.problem))}
       ${tokens === null
@@ -64,10 +68,13 @@ export class NaviAccountTokens extends NaviElement {
         })}
         <fieldset class="choices"><legend>${t('account.token_scopes')}</legend>${
           SCOPES.map((scope) => this.#scope(scope))}</fieldset>
-        ${fault(faultText(this._making.problem))}
+        ${needs_password
+          ? proofField('token-password', this._password, (password) => { this._password = password; })
+          : nothing}
+        ${fault(has_all ? proofFault(this._making.problem) : faultText(this._making.problem))}
         <button class="button small" data-testid="token-make"
-          ?disabled=${this._making.busy || this._name.trim() === ''
-            || this._scopes.length === 0}>${t('account.token_make')}</button>
+          ?disabled=${this._making.busy || this._name.trim() === '' || this._scopes.length === 0
+            || (needs_password && this._password === '')}>${t('account.token_make')}</button>
       </form>`;
   }
 
@@ -107,8 +114,9 @@ export class NaviAccountTokens extends NaviElement {
     void this._making.ask(async () => {
       this._made = await people.makeToken({
         name: this._name.trim(), scopes: [...this._scopes], ...(this._days === '' ? {} : { days: Number(this._days) }),
+        current_password: this._password,
       });
-      this._name = this._days = '';
+      this._name = this._days = this._password = '';
       this._scopes = USUAL;
       this._tokens = await people.tokens();
     });

@@ -1,10 +1,10 @@
-import { boot, closeToast, loadPanels, openPanel, showNew } from '../app/actions.js';
+import { boot, loadPanels, openPanel, showNew } from '../app/actions.js';
 import { folded } from '../app/prefs.js';
 import { lookAtOpen } from '../app/seen.js';
 import { openAgain, stop } from '../app/session.js';
 import {
-  announcements, approvals, drawerOpen, hasAccounts, invitation, isAdmin, isKnown, openId, openTitle, panel,
-  returned, sessionError, sessions, sharedLink, signedOut, toasts,
+  announcements, approvals, drawerOpen, hasAccounts, invitation, isAdmin, isGuest, isKnown, openId, openTitle,
+  panel, returned, sessionError, sessions, sharedLink, signedOut,
 } from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -25,6 +25,7 @@ import './queue.js';
 import './shared.js';
 import './sidebar.js';
 import './sign_in.js';
+import './toasts.js';
 import './todo.js';
 import './welcome.js';
 
@@ -112,7 +113,8 @@ export class NaviApp extends NaviElement {
     } else if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.code === 'KeyK') {
       event.preventDefault();
       void openPanel('palette');
-    } else if ((event.ctrlKey || event.metaKey) && event.shiftKey && !event.altKey && event.code === 'KeyO') {
+    } else if ((event.ctrlKey || event.metaKey) && event.shiftKey && !event.altKey && event.code === 'KeyO'
+      && !isGuest.get()) {
       event.preventDefault();
       showNew();
       this.#composer()?.focusInput();
@@ -126,13 +128,14 @@ export class NaviApp extends NaviElement {
   render() {
     if (!hasWords.get()) return starting();
     if (sharedLink.get() !== null)
-      return html`<navi-shared></navi-shared>${panel.get() === 'image' ? opened('image') : nothing}`;
+      return html`<navi-shared></navi-shared>${panel.get() === 'image' ? opened('image') : toasts()}`;
     if (invitation.get() !== null) return html`<navi-invitation></navi-invitation>`;
     if (signedOut.get() || returned.get() !== null) return html`<navi-sign-in></navi-sign-in>`;
     if (!isKnown.get()) return starting();
     const drawer = drawerOpen.get();
     const id = openId.get();
     const error = sessionError.get();
+    const over = opened(panel.get());
     this._title = openTitle();
     this._asked = asked(id, sessions.get().list, approvals.get().filter(isOpen).length);
     return html`
@@ -165,19 +168,8 @@ export class NaviApp extends NaviElement {
           </div></footer>
         </main>
       </div>
-      ${opened(panel.get())}
-      <div class="toasts">${repeat(toasts.get(), (toast) => toast.id,
-        (toast) => html`<div class="toast ${toast.error ? 'error' : ''}"
-          role=${toast.error ? 'alert' : 'status'} data-testid="toast">
-        <span>${toast.text}</span>
-        ${toast.action === null
-          ? nothing
-          : html`<button type="button" class="link-button" data-testid="undo" @click=${() => {
-          toast.action?.run();
-          closeToast(toast.id);
-        }}>${toast.action.label}</button>`}
-        <button type="button" class="icon-button" aria-label=${t('banner.hide')}
-          @click=${() => closeToast(toast.id)}>${icons.close}</button></div>`)}</div>
+      ${over}
+      ${over === nothing ? toasts() : nothing}
       <div class="off-screen" role="status" aria-live="polite" aria-atomic="false"
         data-testid="announcer">${repeat(announcements.get(), ({ id }) => id,
           ({ text }) => html`<p>${text}</p>`)}</div>`;
@@ -188,6 +180,9 @@ function starting() {
   return html`<main class="signin starting" aria-busy="true"
     data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
 }
+
+/** Where nothing stands over the page: each panel has its own. */
+const toasts = () => html`<navi-toasts class="toasts"></navi-toasts>`;
 
 /** What stands over the page. @param {ReturnType<typeof panel.get>} name */
 function opened(name) {

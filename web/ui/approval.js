@@ -6,7 +6,7 @@
 
 import { approve } from '../app/session.js';
 import {
-  account, answering, approvals, children, connection, focusWanted, isGuest, ownsOpen, profileName,
+  account, answering, approvals, children, connection, focusWanted, isGuest, mayChangeOpen, profileName,
 } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { coveredBy, headOf, labelOf, reasonOf, phraseText } from '../i18n/phrases.js';
@@ -276,7 +276,7 @@ export class NaviApproval extends NaviElement {
     const sent = answer?.sending === true ? answer.decision : undefined;
     const blocked = !this._settled || sent !== undefined || connection.get() !== 'open';
     // What is folded away or further down has not been seen: it is shown first, and then asked about.
-    const covered = ownsOpen.get() ? coveredBy(request) : undefined;
+    const covered = mayChangeOpen.get() ? coveredBy(request) : undefined;
     const folded = !this._whole && request.details.some(startsFolded);
     const unseen = folded || !this._read;
     return html`<div class="approval-actions">

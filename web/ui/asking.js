@@ -12,7 +12,7 @@ import { errorCard } from './cards.js';
  */
 export class Asking {
   busy = false;
-  /** @type {{ code: string, message: string } | null} */
+  /** @type {import('../state/types.js').Problem | null} */
   problem = null;
 
   /** @param {NaviElement} host */

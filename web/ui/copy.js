@@ -43,10 +43,13 @@ async function writeText(text) {
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'off-screen';
-  document.body.append(area);
+  const focused = document.activeElement;
+  // All beside a modal dialog is inert.
+  ([...document.querySelectorAll('dialog:modal')].at(-1) ?? document.body).append(area);
   area.select();
   const copied = document.execCommand('copy');
   area.remove();
+  if (focused instanceof HTMLElement) focused.focus();
   if (!copied) throw new Error('not allowed');
   return undefined;
 }

@@ -2,7 +2,7 @@
 /** @import { Fact, FormerFact } from '../state/wire.js' */
 
 import { goTo, pageError, sessionHref } from '../app/actions.js';
-import { sessions } from '../app/signals.js';
+import { isGuest, sessions } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { phraseText } from '../i18n/phrases.js';
 import { html, nothing } from '../lit.js';
@@ -68,10 +68,13 @@ export class NaviFact extends NaviElement {
         <p class="fact-source"><time datetime=${fact.updated_at}>${formatTime(fact.updated_at)}</time>${
           this.#source()}</p>
         ${this.#history()}</div>
-      <div class="fact-actions">${this.#button('pencil', 'memory.edit', 'fact-edit', () => void this.#edit())}
+      <div class="fact-actions">${
+        isGuest.get() ? nothing : this.#button('pencil', 'memory.edit', 'fact-edit', () => void this.#edit())}
         ${this.#button('history', 'memory.history', 'fact-history', () => void this.#toggleHistory(),
           this._history !== null)}
-        ${this.#button('trash', 'memory.forget', 'fact-forget', () => this.#tell('navi-forget'))}</div>
+        ${isGuest.get()
+          ? nothing
+          : this.#button('trash', 'memory.forget', 'fact-forget', () => this.#tell('navi-forget'))}</div>
     </article>`;
   }
 

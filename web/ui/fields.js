@@ -1,6 +1,7 @@
 // Fields of a form, what is wrong with what stands in them, and what is told only once.
 
-import { t } from '../i18n/index.js';
+import { language, t } from '../i18n/index.js';
+import { phraseText } from '../i18n/phrases.js';
 import { html, live, nothing } from '../lit.js';
 import { errorGroup } from '../state/errors.js';
 import { withCode } from './cards.js';
@@ -42,6 +43,19 @@ export function field({
 }
 
 /**
+ * By what somebody shows that they are there themselves, where they do what opens all that they may.
+ * @param {string} id
+ * @param {string} value
+ * @param {(value: string) => void} oninput
+ */
+export function proofField(id, value, oninput) {
+  return field({
+    id, label: t('account.password_current'), type: 'password', value, autocomplete: 'current-password',
+    hint: t('account.proof'), oninput,
+  });
+}
+
+/**
  * Whether passwords are shown as they are written.
  * @param {boolean} shown
  * @param {(shown: boolean) => void} onchange
@@ -59,23 +73,31 @@ export function fault(text) {
     : html`<p class="fault" role="alert" data-testid="fault">${icons.warning}<span>${withCode(text)}</span></p>`;
 }
 
+/** Of what kind it is tells nobody what to do: the service's own words do. */
+const TOLD = ['changed', 'forbidden', 'input', 'limited'];
+
 /**
  * The page's words for a refusal.
- * @param {{ code: string, message: string } | null} problem
+ * @param {import('../state/types.js').Problem | null} problem
  * @param {Record<string, string>} [words] texts that fit better here, by codes
  */
 export function faultText(problem, words = {}) {
   if (problem === null) return null;
-  const { code, message } = problem;
+  const { code, message, phrase } = problem;
   if (words[code] !== undefined) return words[code];
   if (code === 'invalid_field' || code === 'invalid_json') return sentence(message);
   const group = errorGroup(code);
-  return `${sentence(t(`error.${group}.title`))} ${t(`error.${group}.hint`)}`;
+  const hint = t(`error.${group}.hint`);
+  const title = sentence(t(`error.${group}.title`));
+  if (!TOLD.includes(group) || message === '') return `${title} ${hint}`;
+  // What the service has in English alone comes after the page's advice; for input that only points to it.
+  const is_foreign = phrase === undefined && language.get() !== 'en' && group !== 'input';
+  return `${title} ${is_foreign ? `${hint} ` : ''}${sentence(phraseText(phrase, message))}`;
 }
 
 /**
  * The same of what is only for who shows that they are there themselves.
- * @param {{ code: string, message: string } | null} problem
+ * @param {import('../state/types.js').Problem | null} problem
  * @param {Record<string, string>} [words]
  */
 export function proofFault(problem, words = {}) {

@@ -6,7 +6,7 @@
 import { pageError } from '../app/actions.js';
 import { addFiles, attachmentsOf, MAX_FILES } from '../app/attachments.js';
 import { readChanges } from '../app/changes.js';
-import { changes, isGuest, openId, ownsOpen } from '../app/signals.js';
+import { changes, isGuest, mayChangeOpen, openId } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { phraseText } from '../i18n/phrases.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -111,7 +111,7 @@ export class NaviFiles extends NaviPanel {
             @click=${() => { this._asking = null; }}>${t('queue.cancel')}</button></p>`}</div>
       <a class="icon-button" href=${path} download=${name} data-testid="file-download"
         title=${t('files.download', { name })} aria-label=${t('files.download', { name })}>${icons.download}</a>
-      ${isGuest.get() || !ownsOpen.get()
+      ${!mayChangeOpen.get()
         ? nothing
         : html`<button type="button" class="icon-button" data-testid="file-delete" title=${t('files.delete')}
           aria-label="${t('files.delete')}: ${name}"

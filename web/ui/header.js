@@ -3,8 +3,8 @@
 import { openPanel } from '../app/actions.js';
 import { folded } from '../app/prefs.js';
 import {
-  connection, contextTokens, drawerOpen, hasAccounts, isLoaded, listConnection, maxContextTokens,
-  openId, openTitle, owns, rowOf,
+  connection, contextTokens, drawerOpen, isLoaded, listConnection, maxContextTokens, mayShare, openId, openTitle,
+  owns, rowOf,
 } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, svg } from '../lit.js';
@@ -43,7 +43,7 @@ export class NaviHeader extends NaviElement {
             : nothing}</div>
       </div>
       ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}
-      ${!isLoaded.get() || !hasAccounts.get()
+      ${!mayShare.get()
         ? nothing
         : html`<button type="button" class="icon-button" data-testid="open-share" aria-haspopup="dialog"
           title=${t('share.open')} aria-label=${t('share.open')}

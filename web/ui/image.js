@@ -50,7 +50,7 @@ export class NaviImage extends NaviPanel {
     if (image === null) return nothing;
     return html`<dialog class="picture-panel" data-testid="picture-panel" aria-label=${image.alt} @close=${this.closed}
       @click=${(/** @type {MouseEvent} */ event) => {
-        if (event.target instanceof Element && event.target.closest('a, button') === null) this.close();
+        if (event.target instanceof Element && event.target.closest('a, button, .toast') === null) this.close();
       }}>
       <img src=${image.src} alt=${image.alt}>
       <div class="picture-actions">
@@ -61,6 +61,7 @@ export class NaviImage extends NaviPanel {
             title=${t('files.download', { name: image.alt })}>${icons.download}</a>`}
         ${this.closeButton('picture')}
       </div>
+      <navi-toasts class="toasts"></navi-toasts>
     </dialog>`;
   }
 }

@@ -10,8 +10,10 @@ import { signInThere } from '../app/sign_on.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { people } from '../net/people.js';
+import { errorGroup } from '../state/errors.js';
 import { faultIn, NAME_CHARS } from '../state/people.js';
 import { Asking } from './asking.js';
+import { withCode } from './cards.js';
 import { NaviElement } from './element.js';
 import { fault, faultText, field, showSwitch } from './fields.js';
 import { formatTime } from './format.js';
@@ -52,18 +54,22 @@ export class NaviInvitation extends NaviElement {
     const offer = this._offer;
     const reset = offer !== null && offer.name !== null;
     const { busy, problem } = this._asking;
+    const code = problem?.code ?? '';
+    const group = errorGroup(code);
     if (offer === null && problem === null) return html`<main class="signin starting" aria-busy="true"
       data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
     return html`<main class="signin" data-testid="invitation" data-role=${offer?.role ?? nothing}>
       <span class="welcome-mark">${mark}</span>
       <h1>${offer === null
-        ? t('error.invitation.title')
+        ? t(`error.${group}.title`)
         : t(reset ? 'invitation.reset_title' : 'invitation.title')}</h1>
       ${offer === null
         ? html`<p role="alert"
-          data-testid="fault">${problem?.code === 'invitation_not_found'
-            ? t('error.invitation.hint')
-            : faultText(problem, this.#words())}</p>`
+          data-testid="fault">${this.#words()[code] ?? withCode(t(`error.${group}.hint`))}</p>
+        ${code === 'invitation_not_found'
+          ? nothing
+          : html`<button type="button" class="button" data-testid="invitation-again"
+            @click=${() => this.#again()}>${t('subagent.retry')}</button>`}`
         : html`<p>${reset
           ? t('invitation.reset_text')
           : t('invitation.text', { role: t(`role.${offer.role}`) })}
@@ -97,6 +103,7 @@ export class NaviInvitation extends NaviElement {
     </main>`;
   }
 
+  /** @returns {Record<string, string>} */
   #words() {
     return { rate_limited: t('signin.too_many') };
   }
@@ -111,8 +118,13 @@ export class NaviInvitation extends NaviElement {
       this._offer = offer;
     });
     await this.updateComplete;
-    if (matchMedia('(hover: hover)')
-      .matches) /** @type {HTMLElement | null} */ (this.querySelector('input:not([readonly])'))?.focus();
+    if (matchMedia('(hover: hover)').matches) /** @type {HTMLElement | null} */ (this.querySelector(
+      'input:not([readonly]), [data-testid="invitation-again"]'))?.focus();
+  }
+
+  /** Nothing else asks for an offer that could not be read. */
+  #again() {
+    if (this._secret !== null) void this.#look(this._secret);
   }
 
   /** It is used up when they are back. */

@@ -3,6 +3,7 @@
 /** @import { Fact, MemoryOverview } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
+import { isGuest } from '../app/signals.js';
 import { hasText, t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
@@ -58,14 +59,18 @@ export class NaviMemory extends NaviPanel {
           @input=${(/** @type {InputEvent} */ event) => {
             this._query = /** @type {HTMLInputElement} */ (event.target).value;
           }}></label>
-        <button type="button" class="button small plain" data-testid="memory-add"
-          aria-expanded=${String(this._adding)} ?disabled=${memory === null}
-          @click=${() => { this._adding = !this._adding; }}>${icons.plus}<span>${t('memory.add')}</span></button>
+        ${isGuest.get()
+          ? nothing
+          : html`<button type="button" class="button small plain" data-testid="memory-add"
+            aria-expanded=${String(this._adding)} ?disabled=${memory === null}
+            @click=${() => { this._adding = !this._adding; }}>${icons.plus}<span>${t('memory.add')}</span></button>`}
         <button type="button" class="button small plain" data-testid="memory-export"
           @click=${() => void this.#export()}>${icons.download}<span>${t('memory.export')}</span></button>
-        <button type="button" class="button small plain danger" data-testid="memory-forget-all"
-          ?disabled=${memory === null || memory.facts.length === 0}
-          @click=${() => void this.#ask()}>${icons.trash}<span>${t('memory.forget_all')}</span></button>
+        ${isGuest.get()
+          ? nothing
+          : html`<button type="button" class="button small plain danger" data-testid="memory-forget-all"
+            ?disabled=${memory === null || memory.facts.length === 0}
+            @click=${() => void this.#ask()}>${icons.trash}<span>${t('memory.forget_all')}</span></button>`}
       </div>
       ${this._adding && memory !== null
         ? html`<navi-fact-new .categories=${categories(memory.facts)}

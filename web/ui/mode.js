@@ -7,7 +7,7 @@ import { goTo } from '../app/actions.js';
 import { choice } from '../app/choice.js';
 import { setMode, setModel, setProfile } from '../app/session.js';
 import {
-  chosenMode, chosenModel, chosenProfile, mode, openId, outside, ownsOpen, profiles, runModel,
+  chosenMode, chosenModel, chosenProfile, isGuest, mayChangeOpen, mode, openId, outside, profiles, runModel,
   session, status,
 } from '../app/signals.js';
 import { t } from '../i18n/index.js';
@@ -91,7 +91,8 @@ export class NaviMode extends NaviElement {
   #groups() {
     const now = this.#now();
     const list = profiles.get();
-    if (!ownsOpen.get()) return html`<p class="quiet" data-testid="mode-others">${t('share.mode')}</p>`;
+    if (!mayChangeOpen.get()) return html`<p class="quiet"
+      data-testid="mode-others">${t(isGuest.get() ? 'composer.guest' : 'share.mode')}</p>`;
     return html`<fieldset data-testid="choice-models"><legend>${t('header.model')}${runModel.get() === null
         ? nothing
         : html` <span class="mode-next">${t('choice.next')}</span>`}</legend>

@@ -68,6 +68,7 @@ export class NaviPalette extends NaviPanel {
       ${choices.length > 0 || this._finder.answer.state === 'loading'
         ? nothing
         : html`<p class="quiet palette-none" role="status" data-testid="palette-empty">${t('palette.nothing')}</p>`}
+      <navi-toasts class="toasts"></navi-toasts>
     </dialog>`;
   }
 

@@ -3,6 +3,7 @@ import { t } from '../i18n/index.js';
 import { html } from '../lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
+import './toasts.js';
 
 /** A dialog that closes gives the focus back, in Chromium without the caret: what is typed then would go nowhere. */
 function giveCaretBack() {
@@ -118,6 +119,7 @@ export class NaviPanel extends NaviElement {
         <header class="panel-head"><h2 id="${name}-title">${title}</h2>${this.closeButton(name)}</header>
         ${content}
       </div>
+      <navi-toasts class="toasts"></navi-toasts>
     </dialog>`;
   }
 }

@@ -1,13 +1,14 @@
 /** @import { MadeInvitation, PersonInfo, UserRole } from '../state/wire.js' */
 
 import { loadAccount } from '../app/account.js';
+import { account } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, live, nothing, repeat } from '../lit.js';
 import { people } from '../net/people.js';
 import { ROLES, wholeLink } from '../state/people.js';
 import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
-import { fault, faultText, shownOnce } from './fields.js';
+import { fault, faultText, proofFault, proofField, shownOnce } from './fields.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { visible } from './visible.js';
@@ -17,6 +18,7 @@ import './people_limits.js';
 export class NaviPeopleAccounts extends NaviElement {
   static properties = {
     _people: { state: true }, _link: { state: true }, _removing: { state: true }, _refused: { state: true },
+    _proving: { state: true }, _password: { state: true },
   };
 
   constructor() {
@@ -29,6 +31,9 @@ export class NaviPeopleAccounts extends NaviElement {
     this._removing = '';
     /** Whom the refusal is about. */
     this._refused = '';
+    /** Who is to be an admin, or to come in as one. @type {{ id: string, what: 'admin' | 'reset' } | null} */
+    this._proving = null;
+    this._password = '';
     this._asking = new Asking(this);
   }
 
@@ -47,6 +52,7 @@ export class NaviPeopleAccounts extends NaviElement {
     const { id, name, role, created_at, last_seen_at, has_password, passkeys, you } = person;
     const { busy, problem } = this._asking;
     const link = this._link?.person === id ? this._link.made : null;
+    const proving = this._proving?.id === id ? this._proving : null;
     return html`<li class="row" data-testid="person" data-name=${name}
       data-role=${role}><span class="row-icon">${icons.person}</span>
       <div class="row-text"><div class="row-line"><p class="row-title"><span dir="auto">${visible(name)}</span>
@@ -65,15 +71,19 @@ export class NaviPeopleAccounts extends NaviElement {
               : html` · ${t('people.no_password')}`}${passkeys === 0
                 ? nothing
                 : html` · ${t('people.passkeys', { n: passkeys })}`}</p>
-        ${this._refused === id ? fault(faultText(problem, { forbidden: t('people.last_admin') })) : nothing}
+        ${this._refused === id && proving === null
+          ? fault(faultText(problem, { forbidden: t('people.last_admin') }))
+          : nothing}
         ${link === null
           ? nothing
           : shownOnce(t('people.link_reset', { name, at: formatTime(link.expires_at) }), t('people.link'),
             wholeLink(location.href, link.link), 'person-link')}
-        ${this._removing === id ? this.#question(id, name) : html`<p class="row-actions">
+        ${proving !== null ? this.#proof(proving) : this._removing === id
+          ? this.#question(id, name)
+          : html`<p class="row-actions">
           <button type="button" class="button small plain" data-testid="person-reset"
             aria-label="${t('people.reset')}: ${name}" ?disabled=${busy}
-            @click=${() => this.#reset(id)}>${t('people.reset')}</button>
+            @click=${() => this.#reset(person)}>${t('people.reset')}</button>
           <button type="button" class="button small plain danger" data-testid="person-remove"
             aria-label="${t('people.remove')}: ${name}" ?disabled=${busy}
             @click=${() => void this.#doubt(id)}>${t('people.remove')}</button></p>`}
@@ -90,6 +100,45 @@ export class NaviPeopleAccounts extends NaviElement {
           @click=${() => { this._removing = ''; }}>${t('queue.cancel')}</button></p>`;
   }
 
+  /** @param {{ id: string, what: 'admin' | 'reset' }} proving */
+  #proof({ id, what }) {
+    const { busy, problem } = this._asking;
+    const has_password = account.get()?.has_password === true;
+    return html`<form class="person-form" data-testid="person-proof"
+      @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#prove(id, what); }}>
+      ${has_password
+        ? proofField('person-password', this._password, (password) => { this._password = password; })
+        : nothing}
+      ${this._refused === id ? fault(proofFault(problem)) : nothing}
+      <p class="row-actions"><button class="button small" data-testid="person-proof-yes"
+        ?disabled=${busy || (has_password && this._password === '')}>${
+          t(what === 'admin' ? 'people.make_admin' : 'people.reset')}</button>
+        <button type="button" class="button small plain" data-testid="person-proof-no"
+          @click=${() => { this._proving = this._asking.problem = null; }}>${t('queue.cancel')}</button></p></form>`;
+  }
+
+  /** Before what opens all that one may do oneself. @param {string} id @param {'admin' | 'reset'} what */
+  async #needProof(id, what) {
+    this._proving = { id, what };
+    this._password = this._removing = '';
+    this._refused = id;
+    this._asking.problem = null;
+    await this.updateComplete;
+    /** @type {HTMLElement | null} */ (this.querySelector(
+      '[data-testid="person-proof"] :is(input, [data-testid="person-proof-no"])'))?.focus();
+  }
+
+  /** @param {string} id @param {'admin' | 'reset'} what */
+  #prove(id, what) {
+    const proof = { current_password: this._password };
+    this.#ask(id, async () => {
+      if (what === 'admin') await people.setRole(id, 'admin', proof);
+      else this._link = { person: id, made: await people.reset(id, proof) };
+      this._proving = null;
+      this._password = '';
+    });
+  }
+
   /** @param {string} id */
   async #doubt(id) {
     this._removing = id;
@@ -99,6 +148,10 @@ export class NaviPeopleAccounts extends NaviElement {
 
   /** @param {string} id @param {UserRole} role */
   #change(id, role) {
+    if (role === 'admin') {
+      void this.#needProof(id, 'admin');
+      return;
+    }
     this.#ask(id, async () => {
       await people.setRole(id, role);
       // It may have been one's own.
@@ -106,8 +159,12 @@ export class NaviPeopleAccounts extends NaviElement {
     });
   }
 
-  /** @param {string} id */
-  #reset(id) {
+  /** @param {PersonInfo} person */
+  #reset({ id, role }) {
+    if (role === 'admin') {
+      void this.#needProof(id, 'reset');
+      return;
+    }
     this.#ask(id, async () => { this._link = { person: id, made: await people.reset(id) }; });
   }
 

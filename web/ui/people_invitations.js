@@ -1,12 +1,13 @@
 /** @import { InvitationInfo, MadeInvitation, PersonInfo, UserRole } from '../state/wire.js' */
 
+import { account } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, live, nothing, repeat } from '../lit.js';
 import { people } from '../net/people.js';
 import { INVITATION_DAYS, ROLES, wholeLink } from '../state/people.js';
 import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
-import { fault, faultText, field, shownOnce } from './fields.js';
+import { fault, faultText, field, proofFault, proofField, shownOnce } from './fields.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 
@@ -16,6 +17,7 @@ const USUAL_DAYS = '7';
 export class NaviPeopleInvitations extends NaviElement {
   static properties = {
     _waiting: { state: true }, _made: { state: true }, _role: { state: true }, _days: { state: true },
+    _password: { state: true },
   };
 
   constructor() {
@@ -29,6 +31,7 @@ export class NaviPeopleInvitations extends NaviElement {
     /** @type {UserRole} */
     this._role = 'user';
     this._days = USUAL_DAYS;
+    this._password = '';
     this._asking = new Asking(this);
     this._making = new Asking(this);
   }
@@ -39,6 +42,8 @@ export class NaviPeopleInvitations extends NaviElement {
 
   render() {
     const waiting = this._waiting;
+    const is_admin = this._role === 'admin';
+    const needs_password = is_admin && account.get()?.has_password === true;
     return html`<h3 id="invite">${t('people.invite')}</h3>
       <form class="person-form" aria-labelledby="invite"
         @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#make(); }}>
@@ -52,9 +57,13 @@ export class NaviPeopleInvitations extends NaviElement {
           id: 'invite-days', label: t('people.days'), type: 'number', value: this._days, max: INVITATION_DAYS,
           hint: t('people.days_hint'), oninput: (value) => { this._days = value; },
         })}
-        ${fault(faultText(this._making.problem))}
+        ${needs_password
+          ? proofField('invite-password', this._password, (password) => { this._password = password; })
+          : nothing}
+        ${fault(is_admin ? proofFault(this._making.problem) : faultText(this._making.problem))}
         <button class="button small" data-testid="invite-make"
-          ?disabled=${this._making.busy || this._days === ''}>${t('people.make_link')}</button>
+          ?disabled=${this._making.busy || this._days === ''
+            || (needs_password && this._password === '')}>${t('people.make_link')}</button>
       </form>
       ${this._made === null
         ? nothing
@@ -86,7 +95,8 @@ export class NaviPeopleInvitations extends NaviElement {
 
   #make() {
     void this._making.ask(async () => {
-      this._made = await people.invite(this._role, Number(this._days));
+      this._made = await people.invite(this._role, Number(this._days), { current_password: this._password });
+      this._password = '';
       this._waiting = await people.invitations();
     });
   }

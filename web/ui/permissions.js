@@ -4,7 +4,7 @@
 /** @import { ConsentEntry, ConsentRule } from '../state/wire.js' */
 
 import { pageError, sessionHref } from '../app/actions.js';
-import { panel, sessions, status } from '../app/signals.js';
+import { isGuest, panel, sessions, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { phraseText } from '../i18n/phrases.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -93,11 +93,13 @@ export class NaviPermissions extends NaviPanel {
                 ? 'failed'
                 : ''}">${t(`permissions.decision.${rule.decision}`)}</span> ${rule.tool} ·
                   <time datetime=${rule.created_at}>${formatTime(rule.created_at)}</time></p></div>
-          <button type="button" class="button small plain danger" data-testid="rule-delete"
-            aria-label="${t('permissions.forget_rule')}: ${phraseText(rule.phrase, rule.words)}"
-            ?disabled=${this._busy}
-            @click=${() => void this.#forget(rule.id)}>${
-              icons.trash}<span>${t('permissions.forget_rule')}</span></button></li>`)}</ul>`}`;
+          ${isGuest.get()
+            ? nothing
+            : html`<button type="button" class="button small plain danger" data-testid="rule-delete"
+              aria-label="${t('permissions.forget_rule')}: ${phraseText(rule.phrase, rule.words)}"
+              ?disabled=${this._busy}
+              @click=${() => void this.#forget(rule.id)}>${
+                icons.trash}<span>${t('permissions.forget_rule')}</span></button>`}</li>`)}</ul>`}`;
   }
 
   #logList() {

@@ -8,6 +8,7 @@ import { t } from '../i18n/index.js';
 import { phraseText } from '../i18n/phrases.js';
 import { html, nothing } from '../lit.js';
 import { ask, read, sessionPath } from '../net/api.js';
+import { errorGroup } from '../state/errors.js';
 import { NaviElement } from './element.js';
 import { sentence } from './format.js';
 import { icons } from './icons.js';
@@ -70,7 +71,8 @@ export class NaviRemotePicture extends NaviElement {
       ${this._problem === null
         ? nothing
         : html`<span class="remote-problem" role="alert">${t('remote_image.failed', { host })}
-        ${visible(sentence(phraseText(this._problem.phrase, this._problem.message)))}</span>`}
+        ${visible(sentence(phraseText(this._problem.phrase, this._problem.message)
+          || t(`error.${errorGroup(this._problem.code)}.title`)))}</span>`}
       ${waits ? html`<span role="status"><span class="spinner"
         aria-hidden="true"></span>${t('remote_image.fetching')}</span>`
         : html`<button type="button" class="button small plain" data-testid="remote-image-show"

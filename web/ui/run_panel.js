@@ -84,6 +84,7 @@ export class NaviRunPanel extends NaviPanel {
               class="bone short"></div></div>`
           : nothing}
       </div>
+      <navi-toasts class="toasts"></navi-toasts>
     </dialog>`;
   }
 

@@ -2,7 +2,7 @@
 
 import { remove, rename, sessionHref } from '../app/actions.js';
 import { seen } from '../app/seen.js';
-import { isGuest, owns } from '../app/signals.js';
+import { mayChange, owns } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { isNews } from '../state/sessions.js';
@@ -75,7 +75,7 @@ export class NaviSessionItem extends NaviElement {
   }
 
   async #rename() {
-    if (isGuest.get() || !owns(this.session)) return;
+    if (!mayChange(this.session)) return;
     this._typed = null;
     this._named = this.session.title || t('sidebar.untitled');
     await this.updateComplete;
@@ -109,7 +109,7 @@ export class NaviSessionItem extends NaviElement {
     if (event.key === 'F2') void this.#rename();
     else if ((event.key === 'ArrowRight' && !event.altKey && !event.metaKey) || event.key === 'ContextMenu'
       || (event.key === 'F10' && event.shiftKey)) this.#menu?.open();
-    else if (event.key === 'Delete' && !isGuest.get() && owns(this.session)) void remove(this.session);
+    else if (event.key === 'Delete' && mayChange(this.session)) void remove(this.session);
     else return;
     event.preventDefault();
   }

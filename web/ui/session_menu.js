@@ -2,7 +2,7 @@
 
 import { archive, bringBack, remove, showTags, togglePin } from '../app/actions.js';
 import { exportSession } from '../app/export.js';
-import { isGuest, owns } from '../app/signals.js';
+import { mayChange } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { NaviElement } from './element.js';
@@ -85,7 +85,7 @@ export class NaviSessionMenu extends NaviElement {
  * @returns {Action[]}
  */
 function actionsOf(session, rename) {
-  const mine = !isGuest.get() && owns(session);
+  const mine = mayChange(session);
   /** @type {(Action | false)[]} */
   const all = [
     mine && !session.archived && {

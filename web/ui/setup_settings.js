@@ -4,7 +4,7 @@ import { showToast } from '../app/actions.js';
 import { hasText, loadTroubles, t } from '../i18n/index.js';
 import { loadPurposes, withPurpose } from '../i18n/purposes.js';
 import { phraseText } from '../i18n/phrases.js';
-import { html, live, nothing, repeat } from '../lit.js';
+import { html, live, nothing, repeat, signal } from '../lit.js';
 import { api } from '../net/api.js';
 import { isChangeable, isSet, namesOf, settingsFor } from '../state/setup.js';
 import { Asking } from './asking.js';
@@ -19,11 +19,12 @@ const KNOWN_ORIGINS = ['default', 'environment', 'command line'];
 /** What has several lines. */
 const LONG = 'persona.text';
 
+/** What is being changed, and what it is to be, by key: it outlives a look elsewhere. */
+const texts = signal(/** @type {ReadonlyMap<string, string>} */ (new Map()));
+
 /** Each setting with its value, where that came from, and what it is for; most are changed here. */
 export class NaviSetupSettings extends NaviElement {
-  static properties = {
-    _list: { state: true }, _query: { state: true }, _only_set: { state: true }, _texts: { state: true },
-  };
+  static properties = { _list: { state: true }, _query: { state: true }, _only_set: { state: true } };
 
   constructor() {
     super();
@@ -31,8 +32,6 @@ export class NaviSetupSettings extends NaviElement {
     this._list = null;
     this._query = '';
     this._only_set = false;
-    /** What is being changed, and what it is to be, by key. @type {ReadonlyMap<string, string>} */
-    this._texts = new Map();
     /** What was asked last, to ask it again, and of which key. */
     this._again = () => this.#load();
     this._asked = '';
@@ -43,6 +42,21 @@ export class NaviSetupSettings extends NaviElement {
     this.#load();
   }
 
+  /** Once it watches nothing any more: a change before that would have it drawn, and kept, for good. */
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    queueMicrotask(() => { if (!this.isConnected) this.#leave(); });
+  }
+
+  /** No secret outlives it, nor a form in which nobody wrote. */
+  #leave() {
+    const now = texts.get();
+    const kept = this._list?.settings.filter((setting) => !setting.secret
+      && now.has(setting.key) && now.get(setting.key) !== standing(setting));
+    if (kept !== undefined && kept.length < now.size)
+      texts.set(new Map(kept.map(({ key }) => [key, now.get(key) ?? ''])));
+  }
+
   updated() {
     // Without them it says what it is for in English.
     loadPurposes().catch(() => {});
@@ -51,7 +65,7 @@ export class NaviSetupSettings extends NaviElement {
   render() {
     const list = this._list;
     const found = list === null ? [] : settingsFor(list.settings.map(withPurpose), this._query, this._only_set);
-    const has_form = this._texts.has(this._asked)
+    const has_form = texts.get().has(this._asked)
       && found.some(({ settings }) => settings.some(({ key }) => key === this._asked));
     return html`${has_form ? nothing : this.#trouble()}
       ${list === null ? nothing : html`<p class="quiet">${withCode(t('setup.settings.hint', { file: list.file }))}</p>
@@ -125,7 +139,7 @@ export class NaviSetupSettings extends NaviElement {
           : html`<p class="row-note warn"
             data-testid="setting-pending">${t('setup.settings.pending')}
               ${valueOf(setting, pending.value ?? null)}</p>`}
-        ${this._texts.has(key) ? this.#form(setting) : this.#actions(setting)}`}</div></li>`;
+        ${texts.get().has(key) ? this.#form(setting) : this.#actions(setting)}`}</div></li>`;
   }
 
   /** @param {ShownValue} setting */
@@ -150,7 +164,7 @@ export class NaviSetupSettings extends NaviElement {
   #form(setting) {
     const { key, secret } = setting;
     const label = t('setup.settings.value', { name: namesOf(setting).name });
-    const text = this._texts.get(key) ?? '';
+    const text = texts.get().get(key) ?? '';
     const write = (/** @type {InputEvent} */ event) =>
       this.#keep(key, /** @type {HTMLInputElement} */ (event.target).value);
     return html`<form class="setting-form"
@@ -171,8 +185,9 @@ export class NaviSetupSettings extends NaviElement {
   }
 
   /** @param {ShownValue} setting */
-  #open({ key, secret, value, pending }) {
-    this.#keep(key, secret ? '' : (pending == null ? value : pending.value) ?? '');
+  #open(setting) {
+    const { key } = setting;
+    this.#keep(key, standing(setting));
     void this.updateComplete.then(() => focusOn(this, partsOf(key)));
   }
 
@@ -185,10 +200,10 @@ export class NaviSetupSettings extends NaviElement {
 
   /** @param {string} key @param {string | null} text null for nothing any more: a secret stays nowhere */
   #keep(key, text) {
-    const texts = new Map(this._texts);
-    if (text === null) texts.delete(key);
-    else texts.set(key, text);
-    this._texts = texts;
+    const next = new Map(texts.get());
+    if (text === null) next.delete(key);
+    else next.set(key, text);
+    texts.set(next);
   }
 
   #load() {
@@ -200,7 +215,7 @@ export class NaviSetupSettings extends NaviElement {
   /** A secret that nobody wrote is not taken away. @param {ShownValue} setting */
   #save(setting) {
     const { key, secret } = setting;
-    const text = this._texts.get(key) ?? '';
+    const text = texts.get().get(key) ?? '';
     if (secret && text.trim() === '') this.#close(key);
     else this.#write(key, text, () => this.#save(setting));
   }
@@ -215,7 +230,7 @@ export class NaviSetupSettings extends NaviElement {
     this.#ask(again, key, async () => {
       this.#written(await api.changeSettings(this._list?.version ?? '', { [key]: text?.trim() || null }), key);
       // What was written while it was saved stays.
-      if (this._texts.get(key) === text) this.#keep(key, null);
+      if (texts.get().get(key) === text) this.#keep(key, null);
     });
   }
 
@@ -245,6 +260,9 @@ function partsOf(key) {
   const row = `[data-testid="setting"][data-key="${CSS.escape(key)}"]`;
   return `${row} [data-testid="setting-value"], ${row} [data-testid="setting-edit"]`;
 }
+
+/** What it is, or is to be; of a secret nothing is told. @param {ShownValue} setting */
+const standing = ({ secret, value, pending }) => (secret ? '' : (pending == null ? value : pending.value) ?? '');
 
 /** @param {ShownValue} setting @param {string | null} value */
 function valueOf({ secret }, value) {

@@ -2,7 +2,7 @@
 
 /** @import { LinkInfo, MadeLink, Shared } from '../state/wire.js' */
 
-import { account, openId, ownsOpen } from '../app/signals.js';
+import { account, mayChangeOpen, openId } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { shares } from '../net/shares.js';
@@ -24,7 +24,7 @@ export class NaviShare extends NaviPanel {
   constructor() {
     super();
     this._id = openId.get() ?? '';
-    this._owns = ownsOpen.get();
+    this._owns = mayChangeOpen.get();
     /** @type {Shared | null} */
     this._shared = null;
     /** @type {LinkInfo[]} */

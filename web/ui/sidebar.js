@@ -1,7 +1,9 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
 import { openPanel, showNew } from '../app/actions.js';
-import { archived, drawerOpen, focusWanted, hasAccounts, isAdmin, openId, sessions, shownTag } from '../app/signals.js';
+import {
+  archived, drawerOpen, focusWanted, hasAccounts, isAdmin, isGuest, openId, sessions, shownTag,
+} from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { groupOf, matching } from '../state/sessions.js';
@@ -54,9 +56,11 @@ export class NaviSidebar extends NaviElement {
           title=${t('sidebar.fold')} data-testid="sidebar-fold"
           @click=${() => fold('sidebar-unfold')}>${icons.sidebar}</button>
       </div>
-      <button type="button" class="new-session" data-testid="new-session" title=${`${COMMAND}+Shift+O`}
-        @click=${() => this.#new()}>
-        ${icons.plus}<span>${t('sidebar.new')}</span></button>
+      ${isGuest.get()
+        ? nothing
+        : html`<button type="button" class="new-session" data-testid="new-session" title=${`${COMMAND}+Shift+O`}
+          @click=${() => this.#new()}>
+          ${icons.plus}<span>${t('sidebar.new')}</span></button>`}
       <label class="search">${icons.search}<input type="search" data-testid="session-search"
         placeholder=${t('sidebar.search')} aria-label=${t('sidebar.search')}
         .value=${this._query}

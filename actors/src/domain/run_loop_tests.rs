@@ -405,6 +405,15 @@ fn the_limit_asks_once_without_tools_and_ignores_further_calls() {
     );
 }
 
+#[test]
+fn a_switch_of_profile_gives_no_more_time() {
+    let mut run = start(5);
+    run.on_time_up(None, now());
+    run.on_switch(&profile(50), 100);
+    let tools = ToolUse::Withheld;
+    assert_eq!(run.next_step(), Step::CallModel { tools });
+}
+
 fn todo(id: u32, status: TodoStatus) -> TodoItem {
     TodoItem {
         id,

@@ -13,7 +13,7 @@ use crate::protocol::message::Message;
 use crate::protocol::session::{MessagePage, SessionSnapshot};
 use crate::root::OpenSession;
 use crate::session::messages::{GetContext, GetSnapshot};
-use crate::store::Store;
+use crate::store::{KnownMessage, Store};
 
 impl Engine {
     /// The session with its whole conversation.
@@ -52,11 +52,33 @@ impl Engine {
         session: SessionId,
         client_id: String,
     ) -> Result<bool, NaviError> {
-        self.find(OpenSession::as_owner(user, session)).await?;
-        let found = self.stored(async move |store: Store| {
-            store.message_by_client_id(session, &client_id).await
-        });
-        Ok(found.await?.is_some())
+        let open = OpenSession::as_owner(user, session);
+        Ok(self.sent_as(open, client_id).await?.is_some())
+    }
+
+    /// The message that was sent with this `client_id`, as it stands; none where it was withdrawn.
+    ///
+    /// # Errors
+    /// `session_not_found`; `forbidden` where it is another's, who lets others only look.
+    pub async fn known_message(
+        &self,
+        user: UserId,
+        session: SessionId,
+        client_id: String,
+    ) -> Result<Option<KnownMessage>, NaviError> {
+        let open = OpenSession::as_participant(user, session);
+        self.sent_as(open, client_id).await
+    }
+
+    async fn sent_as(
+        &self,
+        open: OpenSession,
+        client_id: String,
+    ) -> Result<Option<KnownMessage>, NaviError> {
+        self.find(open).await?;
+        let session = open.session;
+        self.stored(async move |store: Store| store.message_by_client_id(session, &client_id).await)
+            .await
     }
 
     /// The session with its newest messages; with all of them where it is not said how many.

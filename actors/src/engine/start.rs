@@ -43,8 +43,9 @@ use crate::session_turns::SessionTurns;
 use crate::store::{LogLimits, Store, StoreError};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
 use crate::tools::lent::Lending;
-use crate::tools::registry::{Registry, Toolbox};
+use crate::tools::registry::Registry;
 use crate::tools::sandbox::PersonCommands;
+use crate::tools::toolbox::Toolbox;
 use crate::tools::workspace::FileAccess;
 use crate::watchdog::{Asked, Watchdog};
 

@@ -13,7 +13,8 @@ use super::{
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
 use crate::store::Store;
-use crate::tools::registry::{Registry, Toolbox};
+use crate::tools::registry::Registry;
+use crate::tools::toolbox::Toolbox;
 
 /// See the module. Cheap to clone.
 #[derive(Clone, Debug)]

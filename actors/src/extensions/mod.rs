@@ -32,8 +32,9 @@ use crate::services::now;
 use crate::store::{Store, ToolPin};
 use crate::supervision::{Guard, RestartPolicy, Slot, keep_alive};
 use crate::tools::mcp::{Listing, McpConfig, ServerConfig, ServerHandle};
-use crate::tools::registry::{Registry, Toolbox};
+use crate::tools::registry::Registry;
 use crate::tools::skills::{self, SkillScan};
+use crate::tools::toolbox::{Servers, Toolbox};
 use crate::tools::trust::Trust;
 use crate::tools::user::{Runner, Scan, Scanner, Workshop};
 use crate::tools::{mcp, user};
@@ -97,6 +98,12 @@ impl Server {
     /// What it last listed.
     fn listing(&self) -> Option<&Listing> {
         self.report.as_ref()?.listing.as_ref()
+    }
+
+    /// Whether it has neither listed anything yet nor failed to.
+    fn is_awaited(&self) -> bool {
+        let report = self.report.as_ref();
+        report.is_none_or(|report| report.listing.is_none() && report.failures == 0)
     }
 }
 
@@ -191,7 +198,11 @@ impl ExtensionsActor {
         let unallowed = view.tools.iter().filter(|tool| waits.contains(&tool.state));
         let unallowed = unallowed.map(|tool| tool.name.clone());
         let registry = self.around.base.with(tools).with_unallowed(unallowed);
-        self.around.toolbox.replace(registry);
+        let servers = match self.servers.values().any(Server::is_awaited) {
+            true => Servers::Awaited,
+            false => Servers::Heard,
+        };
+        self.around.toolbox.replace(registry, servers);
         self.around.view.send_if_modified(|before| {
             let is_another = **before != view;
             if is_another {

@@ -22,8 +22,9 @@ use crate::services::now;
 use crate::store::{LogLimits, Store, StoreError};
 use crate::supervision::Guard;
 use crate::tools::filesystem::changes_dir;
-use crate::tools::registry::{Registry, Toolbox};
+use crate::tools::registry::Registry;
 use crate::tools::terminal::remove_all;
+use crate::tools::toolbox::Toolbox;
 
 /// How long after a sweep the next one begins.
 const EVERY: Duration = Duration::from_secs(60);

@@ -18,9 +18,10 @@ use crate::protocol::people::UserRole;
 use crate::store::{
     Commit, Location, LogCursor, LogLimits, LogRange, NewSession, PageLimits, StoreConfig,
 };
-use crate::tools::registry::{Registry, Toolbox};
+use crate::tools::registry::Registry;
 use crate::tools::sandbox::SandboxConfig;
 use crate::tools::terminal::{Terminal, TerminalConfig};
+use crate::tools::toolbox::Toolbox;
 use crate::tools::{Tool, ToolImage};
 
 struct Fixture {

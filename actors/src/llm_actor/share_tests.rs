@@ -93,3 +93,38 @@ fn a_slot_is_left_to_others_where_others_ask() {
         assert!(hers.iter().all(Result::is_ok));
     });
 }
+
+#[test]
+fn who_is_held_back_presses_on_their_own_background_work_alone() {
+    on_paused_arbiter(async {
+        let house = House::new(2);
+        let (anna, borys) = (UserId::new(), UserId::new());
+        let take = |priority, person| {
+            let asked = Acquire {
+                person: Some(person),
+                ..Acquire::new(priority)
+            };
+            house.models.acquire(KIND, asked)
+        };
+        let is_asked_back = async |lease: &Lease| {
+            let limit = Duration::from_secs(1);
+            let asked = tokio::time::timeout(limit, lease.asked_back());
+            asked.await.is_ok()
+        };
+        let her_title = take(Priority::Background, anna).await.unwrap();
+        let his_title = take(Priority::Background, borys).await.unwrap();
+        // It is the newest that would make way.
+        let order = Arc::default();
+        let waits = line_up_for(&house, anna, &order).await;
+        assert!(is_asked_back(&her_title).await);
+        assert!(!is_asked_back(&his_title).await);
+        drop(her_title);
+        while order.lock().unwrap().is_empty() {
+            yield_now().await;
+        }
+        // She answers, and the last slot is for others: nothing is to be had for more of hers.
+        let more = line_up_for(&house, anna, &order).await;
+        assert!(!is_asked_back(&his_title).await);
+        drop((waits, more, his_title));
+    });
+}

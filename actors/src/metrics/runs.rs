@@ -21,7 +21,7 @@ use crate::protocol::event::Event;
 use crate::protocol::ids::{Origin, RunId};
 use crate::protocol::session::RunState;
 use crate::protocol::tool::ToolSource;
-use crate::tools::registry::Toolbox;
+use crate::tools::toolbox::Toolbox;
 
 /// The most turns that are on their way to their first request. Those of sessions that died
 /// before it are never heard of again.

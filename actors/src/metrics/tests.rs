@@ -23,8 +23,8 @@ use crate::protocol::message::{ToolCall, ToolOutcome};
 use crate::protocol::session::RunState;
 use crate::protocol::status::BackendKind;
 use crate::tools::registry::Registry as Tools;
-use crate::tools::registry::Toolbox;
 use crate::tools::todo::TodoTool;
+use crate::tools::toolbox::Toolbox;
 
 /// Counters that live as long as those of a service do.
 fn counted() -> &'static Metrics {

@@ -30,9 +30,8 @@ use crate::tools::registry::Registry;
 
 /// How long until a run that cannot go on after a restart is tried again.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long it waits for the tools of its open calls, at most, and how often it looks for them.
+/// How long it waits for tools, at most.
 const TOOLS_WAIT: Duration = Duration::from_secs(10);
-const TOOLS_LOOK: Duration = Duration::from_millis(100);
 
 /// Drives a run from its start to its end.
 pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
@@ -147,8 +146,8 @@ async fn begin_in_time(
     }
 }
 
-/// Waits for the tools of the calls that a restart left to be made: those of an MCP server come
-/// when it has started.
+/// Waits for the tools that the run had before a restart: those of an MCP server come when it has
+/// started. A server that fails at first is awaited only for the calls that are left to be made.
 async fn tools_are_there(setup: &RunSetup) {
     let Work::Turn(turn) = &setup.work else {
         return;
@@ -158,11 +157,9 @@ async fn tools_are_there(setup: &RunSetup) {
     };
     let mut calls = run_loop.not_begun();
     calls.retain(|planned| !planned.lent && matches!(planned.plan, CallPlan::Run { .. }));
-    let until = Instant::now() + TOOLS_WAIT;
-    let is_there = |tools: &Registry| calls.iter().all(|planned| tools.has(&planned.call.name));
-    while !is_there(&setup.services.toolbox.now()) && Instant::now() < until {
-        tokio::time::sleep(TOOLS_LOOK).await;
-    }
+    let enough = |tools: &Registry| calls.iter().all(|planned| tools.has(&planned.call.name));
+    let complete = setup.services.toolbox.complete(enough);
+    let _ = tokio::time::timeout(TOOLS_WAIT, complete).await;
 }
 
 /// Whether it may be otherwise in a moment.
@@ -192,7 +189,8 @@ async fn leave(setup: &mut RunSetup) {
 
 /// Reads the conversation and finds the run's profile, its model, and what its user may use.
 async fn begin(setup: &RunSetup, known: Option<Box<RunConfig>>) -> Result<Begun, NaviError> {
-    if let Work::Turn(_) = setup.work {
+    // What goes on was let in by the process before.
+    if matches!(setup.work, Work::Turn(_)) && !setup.work.goes_on() {
         setup.services.people.check_tokens(setup.user_id).await?;
     }
     let (config, told) = match known {
@@ -268,7 +266,7 @@ fn driver(
             tracing::info!(profile = config.profile.id, "run goes on after a restart");
             let mut driver = Driver::new(setup, own, *run_loop, basis);
             driver.prepare_again(&config);
-            driver.run_loop.on_window(config.window);
+            driver.run_loop.on_switch(&config.profile, config.window);
             let window = Record::Window(config.window);
             return (driver, config, vec![window]);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use actix::Addr;
@@ -13,7 +13,7 @@ use super::begin::{find_config, notices};
 use super::book::Book;
 use super::context::RunContext;
 use super::turn::RunTurn;
-use super::{ChildReport, Ends, FileChanges, RunActor, RunSetup, Work};
+use super::{ChildReport, Ends, FileChanges, Resting, RunActor, RunSetup, Work};
 use crate::domain::demands::Demands;
 use crate::domain::model_calls::ModelCall;
 use crate::domain::model_choice::RunConfig;
@@ -72,6 +72,8 @@ pub(super) struct Driver {
     pub(super) children_left: Arc<AtomicU64>,
     /// Tokens that children used and that the loop was not told of yet.
     pub(super) children_tokens: Arc<AtomicU64>,
+    /// Of the calls that go.
+    pub(super) resting: Resting,
     /// How many turns the last call had to do without.
     pub(super) told_left_out: usize,
     pub(super) told_cut_prompt: bool,
@@ -167,6 +169,7 @@ impl Driver {
             child_slots: Arc::new(Semaphore::new(limits.parallel_children)),
             children_left: Arc::new(AtomicU64::new(limits.children)),
             children_tokens: Arc::default(),
+            resting: Resting::default(),
             told_left_out: 0,
             told_cut_prompt: false,
             room: None,
@@ -243,14 +246,11 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes in what happened beside the run: steered messages, the todo list, another
-    /// profile, tokens that children used.
+    /// Takes in what happened beside the run: steered messages, the todo list, another profile.
     async fn look_around(&mut self, config: RunConfig) -> Result<RunConfig, RunGone> {
         let checkpoint = Command::Checkpoint(self.origin.run_id);
         let around: CheckpointState = self.ask(checkpoint).await?;
         self.last_seq = around.last_seq;
-        self.run_loop
-            .on_children(self.children_tokens.swap(0, Ordering::Relaxed));
         for message in around.steered {
             self.run_loop
                 .on_steered(message.content.as_deref().unwrap_or_default());
@@ -263,11 +263,13 @@ impl Driver {
         self.heed_demands();
         if self.origin.is_subagent() || around.profile_id == self.profile_id {
             // The same profile may have been edited: that holds at once too.
-            let profile = self.services.profiles.find(&config.profile.id);
-            return Ok(RunConfig {
-                profile: profile.unwrap_or_else(|_| Arc::clone(&config.profile)),
-                ..config
-            });
+            let found = self.services.profiles.find(&config.profile.id);
+            let profile = found.unwrap_or_else(|_| Arc::clone(&config.profile));
+            if !Arc::ptr_eq(&profile, &config.profile) {
+                let records = self.run_loop.on_switch(&profile, config.window);
+                self.commit(records).await?;
+            }
+            return Ok(RunConfig { profile, ..config });
         }
         let model = self.model.as_deref();
         match find_config(&self.services, &around.profile_id, model).await {

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, WrapFuture,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -109,6 +109,34 @@ impl Drop for ChangesFiles {
     }
 }
 
+/// How many calls of a run rest: their child waits for a person, or for children of its own that
+/// do, or it waits until another child of its parent's has ended. Cheap to clone; all clones are
+/// one. Where all that works rests, a run's time stands still.
+#[derive(Clone, Debug, Default)]
+pub struct Resting(Arc<watch::Sender<usize>>);
+
+impl Resting {
+    /// One more rests, until what this gives back is dropped.
+    fn begin(&self) -> Rest {
+        self.0.send_modify(|resting| *resting += 1);
+        Rest(self.clone())
+    }
+
+    fn watch(&self) -> watch::Receiver<usize> {
+        self.0.subscribe()
+    }
+}
+
+/// See [`Resting::begin`].
+#[derive(Debug)]
+struct Rest(Resting);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|resting| *resting -= 1);
+    }
+}
+
 /// What a run is about.
 #[derive(Debug)]
 pub enum Work {
@@ -156,6 +184,8 @@ pub struct ChildTask {
     pub asked_in: Option<MessageId>,
     /// 1 for a child of the foreground run.
     pub depth: u32,
+    /// Its parent's.
+    pub resting: Resting,
     pub finished: oneshot::Sender<ChildReport>,
 }
 

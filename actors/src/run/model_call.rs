@@ -131,6 +131,13 @@ impl Driver {
                     match reply.usage {
                         Some(usage) => {
                             self.tell_cut_prompt(&request, usage).await?;
+                            if usage.prompt_tokens == 0 {
+                                // Its own words alone were counted.
+                                reply.usage = Some(Usage {
+                                    prompt_tokens: context::request_tokens(&request),
+                                    ..usage
+                                });
+                            }
                         }
                         None => {
                             let said = format!("{}{}", reply.thinking, reply.text);

@@ -9,7 +9,9 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 
 use super::driver::Driver;
-use super::{ChildReport, ChildTask, Ends, FileChanges, RunActor, RunChild, RunSetup, Work};
+use super::{
+    ChildReport, ChildTask, Ends, FileChanges, Resting, RunActor, RunChild, RunSetup, Work,
+};
 use crate::domain::consent;
 use crate::domain::session::command::ChildStart;
 use crate::memory::Remembers;
@@ -33,7 +35,6 @@ pub(super) struct Spawner {
     parent: Origin,
     parent_actor: Addr<RunActor>,
     parent_ends: Ends,
-    parent_deadline: Instant,
     asked_in: Option<MessageId>,
     /// The profile of a child for which none is named.
     profile_id: String,
@@ -48,6 +49,7 @@ pub(super) struct Spawner {
     /// The tokens that each child of this group may use.
     tokens: u64,
     slots: Arc<Semaphore>,
+    resting: Resting,
     left: Arc<AtomicU64>,
     used: Arc<AtomicU64>,
 }
@@ -70,7 +72,6 @@ impl Driver {
             parent: self.origin,
             parent_actor: self.own.clone(),
             parent_ends: self.ends.clone(),
-            parent_deadline: self.deadline,
             asked_in: self.asked_in(),
             profile_id: profile.id.clone(),
             model: self.model.clone(),
@@ -84,6 +85,7 @@ impl Driver {
             // What they leave over goes back by itself: only what was used is counted.
             tokens: self.run_loop.tokens_left() / spawning.max(1),
             slots: Arc::clone(&self.child_slots),
+            resting: self.resting.clone(),
             left: Arc::clone(&self.children_left),
             used: Arc::clone(&self.children_tokens),
         }
@@ -139,12 +141,12 @@ impl Spawner {
                 context: order.context,
                 asked_in: self.asked_in,
                 depth: self.depth + 1,
+                resting: self.resting.clone(),
                 finished,
             }),
             ends,
-            deadline: self
-                .parent_deadline
-                .min(Instant::now() + self.services.runs.child_time),
+            // That its parent's time is up ends it too.
+            deadline: Instant::now() + self.services.runs.child_time,
             max_tokens: self.tokens,
             consent: self.consent,
             ceiling: self.ceiling,
@@ -165,10 +167,12 @@ impl Agents for Spawner {
             .find(&profile_id)
             .map_err(|error| ToolError(error.message))?;
         self.admit()?;
+        let rest = self.resting.begin();
         // Closed never: the driver that owns it waits for this.
         let Ok(_slot) = self.slots.acquire().await else {
             return Err(gone());
         };
+        drop(rest);
         let ends = self.parent_ends.child();
         // Whoever drops this call ends the child with it.
         let _stop = ends.stop.clone().drop_guard();

@@ -2,6 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use actix::Addr;
@@ -11,11 +12,11 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
-use super::FileChanges;
 use super::consent::{Approval, CallFuture, CallProgress};
 use super::driver::Driver;
 use super::live_output::{self, Live, OutputOf};
 use super::proposals::propose;
+use super::{FileChanges, Work};
 use crate::domain::consent;
 use crate::domain::files::FileViews;
 use crate::domain::model_choice::RunConfig;
@@ -71,32 +72,46 @@ impl Driver {
         for asked in opened.asked {
             moving.push(self.answering(asked));
         }
+        let mut resting = self.resting.watch();
         loop {
             if of_own == 0 && !moving.is_empty() {
                 self.turn.give_back();
             }
+            // What still works are calls that rest.
+            let rests = working <= *resting.borrow_and_update();
+            let rest = match &self.work {
+                Work::Child(child) if rests => Some(child.resting.begin()),
+                Work::Child(_) | Work::Turn(_) => None,
+            };
             let before = tokio::time::Instant::now();
             let moved = tokio::select! {
                 biased;
                 () = self.ends.stop.cancelled() => break,
                 () = self.ends.interrupt.cancelled() => break,
                 // Before it is left: what came in is not forgotten.
-                moved = moving.next() => moved,
+                moved = moving.next() => Some(moved),
                 () = self.ends.leaves(), if working == 0 && self.may_park() => {
                     return self.park(None).await;
                 }
-                () = tokio::time::sleep_until(self.deadline), if working > 0 => break,
+                _ = resting.changed() => None,
+                () = tokio::time::sleep_until(self.deadline), if !rests => break,
             };
-            if working == 0 {
+            drop(rest);
+            if rests {
                 // What a person takes to answer is not the run's time.
                 self.deadline += before.elapsed();
             }
+            let Some(moved) = moved else {
+                continue;
+            };
             match moved {
                 None => return Ok(()),
                 Some(CallProgress::Ended(call_id, result, views)) => {
                     working -= 1;
                     of_own -= usize::from(!planned_of(group, &call_id)?.waits_for_program());
                     self.context.views.extend(views);
+                    let used = self.children_tokens.swap(0, Ordering::Relaxed);
+                    self.run_loop.on_children(used);
                     let mut records = self.run_loop.on_tool_result(&call_id, result, now());
                     if moving.len() > working {
                         // It may be kept until a person has answered for a call before it.
@@ -122,6 +137,9 @@ impl Driver {
         }
         // Dropping what runs ends it.
         drop(moving);
+        // Of a child that ended in the last moment.
+        let used = self.children_tokens.swap(0, Ordering::Relaxed);
+        self.run_loop.on_children(used);
         match self.cut_now(false) {
             Some(cut) => self.end_cut(&cut, None).await,
             None => self.time_up(None).await,

@@ -77,9 +77,18 @@ pub(super) async fn put(
     match (merge(known.as_ref(), forgotten_at, &new), known) {
         (Merge::Keep, known) => Ok(SavedFact::Kept(known)),
         (Merge::Create, _) | (_, None) => create(transaction, user, new).await,
+        (Merge::Renew, Some(known)) => {
+            let fact = Fact {
+                updated_at: db_time(new.at),
+                ..known
+            };
+            update(transaction, user, &fact).await?;
+            Ok(SavedFact::Kept(Some(fact)))
+        }
         (Merge::Confirm, Some(known)) => {
             let fact = Fact {
                 created_at: known.created_at,
+                updated_at: std::cmp::max(known.updated_at, db_time(new.at)),
                 ..fact_of(new)
             };
             update(transaction, user, &fact).await?;
@@ -108,8 +117,8 @@ pub(super) async fn save(
     let saved = put(&transaction, user, new).await?;
     if saved.changed() {
         refresh(&transaction, user, at).await?;
-        transaction.commit().await?;
     }
+    transaction.commit().await?;
     Ok(saved)
 }
 

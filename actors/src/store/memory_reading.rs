@@ -118,8 +118,8 @@ impl Store {
             .collect()
     }
 
-    /// What was said in a session from the ordinal `from` on, as much of it as fits into
-    /// `most_bytes`, and at least one message.
+    /// What was said in a session from the ordinal `from` on, as much of it as the prompt shows
+    /// whole in `most_bytes`, and at least one message.
     ///
     /// # Errors
     /// [`StoreError::SessionNotFound`], and as the store's other reads.
@@ -170,8 +170,9 @@ impl Store {
             };
             let mut said = Said::new(MessageId(id), by, &text.0, at);
             said.tainted = tainted_at.is_some_and(|since| at >= since);
-            bytes += said.text.len();
-            if bytes > most_bytes && !unread.said.is_empty() {
+            let before = bytes;
+            bytes += said.shown().len();
+            if bytes > most_bytes && before > 0 {
                 unread.has_more = true;
                 break;
             }

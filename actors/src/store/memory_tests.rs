@@ -6,9 +6,10 @@ use super::memory::SavedFact;
 use super::memory_reading::{Finished, Reading, UnreadSession};
 use super::testing::{TestDb, Writer, at, on_both, user_message};
 use super::{Store, StoreError};
-use crate::domain::memory::extraction::Speaker;
+use crate::domain::memory::extraction::{Speaker, prompt};
 use crate::domain::memory::{FactName, MAX_HISTORY, NewFact};
 use crate::domain::session::write::Write;
+use crate::protocol::chat::ChatMessage;
 use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use crate::protocol::memory::FactSource;
 use crate::protocol::message::{Message, ToolCall, ToolOutcome};
@@ -16,6 +17,7 @@ use crate::protocol::people::UserRole;
 
 on_both!(
     newer_facts_win_and_old_values_are_kept,
+    what_is_said_again_is_newer_than_what_was_said_between,
     what_a_user_corrects_stands_though_the_clock_was_ahead,
     history_is_bounded_and_goes_with_its_fact,
     a_forgotten_fact_does_not_come_back_from_older_words,
@@ -24,6 +26,7 @@ on_both!(
     idle_sessions_with_unread_turns_are_found,
     a_session_that_fails_three_times_is_left_until_it_changes,
     what_was_said_is_read_in_bounded_pieces_and_without_tools,
+    a_piece_stands_whole_in_its_prompt,
     a_summary_of_older_facts_is_not_written,
     a_purged_session_is_taken_out_of_its_facts,
 );
@@ -76,10 +79,8 @@ async fn newer_facts_win_and_old_values_are_kept(db: TestDb) {
         ("Kyiv\0", "Lviv")
     );
     assert_eq!((kept.created_at, kept.updated_at), (at(1), at(3)));
-    for older_or_equal in [fact("home", "Odesa", 2), fact("home", "Lviv", 4)] {
-        let saved = store.save_fact(user, older_or_equal).await.unwrap();
-        assert_eq!(saved, SavedFact::Kept(Some(kept.clone())));
-    }
+    let older = store.save_fact(user, fact("home", "Odesa", 2)).await;
+    assert_eq!(older.unwrap(), SavedFact::Kept(Some(kept.clone())));
     let memory = store.memory(user).await.unwrap();
     assert_eq!(memory.facts, [kept]);
     assert_eq!(memory.revision, 2);
@@ -102,6 +103,30 @@ async fn newer_facts_win_and_old_values_are_kept(db: TestDb) {
             .await
             .unwrap()
     );
+}
+
+async fn what_is_said_again_is_newer_than_what_was_said_between(db: TestDb) {
+    let store = db.open().await;
+    let user = user(&store).await;
+    let said = [fact("home", "Kyiv", 10), fact("home", "Kyiv", 20)];
+    for fact in said {
+        store.save_fact(user, fact).await.unwrap();
+    }
+    let known = store.memory(user).await.unwrap();
+    assert_eq!(known.facts[0].updated_at, at(20));
+    assert_eq!(known.revision, 1);
+    let between = store.save_fact(user, fact("home", "Lviv", 15)).await;
+    assert!(matches!(between.unwrap(), SavedFact::Kept(Some(_))));
+    // More certain, and said before.
+    let mut surer = fact("home", "Kyiv", 12);
+    surer.confidence = 1.0;
+    let confirmed = store.save_fact(user, surer).await.unwrap();
+    assert!(matches!(confirmed, SavedFact::Confirmed(_)));
+    let between = store.save_fact(user, fact("home", "Lviv", 15)).await;
+    assert!(matches!(between.unwrap(), SavedFact::Kept(Some(_))));
+    let expected = [("home".to_owned(), "Kyiv".to_owned())];
+    assert_eq!(values(&store, user).await, expected);
+    assert_eq!(store.whole_fact_history(user).await.unwrap(), []);
 }
 
 async fn what_a_user_corrects_stands_though_the_clock_was_ahead(db: TestDb) {
@@ -377,6 +402,29 @@ async fn what_was_said_is_read_in_bounded_pieces_and_without_tools(db: TestDb) {
             .collect::<Vec<_>>()
     );
     assert!(tainted.contains(&true) && tainted.contains(&false));
+}
+
+async fn a_piece_stands_whole_in_its_prompt(db: TestDb) {
+    const MOST_BYTES: usize = 16_000;
+    let store = db.open().await;
+    let session = Writer::new(&store).await;
+    let writes = (0..60)
+        .map(|n| user_message(&format!("{n:03}{}", "x".repeat(297))))
+        .map(|message| Write::Message(Arc::new(message)))
+        .collect();
+    session.write(writes).await.unwrap();
+
+    let piece = store.unread_messages(session.id, 0, MOST_BYTES).await;
+    let piece = piece.unwrap();
+    assert!(piece.has_more && piece.said.len() > 50);
+    assert_eq!(piece.up_to, piece.said.len() as u64);
+    let asked = prompt(&piece.said, &[], MOST_BYTES);
+    let Some(ChatMessage::User { content, .. }) = asked.last() else {
+        unreachable!("the conversation is the last message: {asked:?}");
+    };
+    for said in &piece.said {
+        assert!(content.contains(&said.text), "{}", said.text);
+    }
 }
 
 async fn a_summary_of_older_facts_is_not_written(db: TestDb) {

@@ -52,6 +52,7 @@ pub mod ssh;
 pub mod switch_profile;
 pub mod terminal;
 pub mod todo;
+pub mod toolbox;
 pub mod trust;
 pub mod user;
 pub mod view_image;

@@ -1,11 +1,10 @@
 //! Which tools there are and which are in force, and a model's call on its way to one of them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use itertools::Itertools as _;
 use jsonschema::Validator;
-use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::arguments::{fit, nearest};
@@ -411,65 +410,6 @@ impl Registry {
             format!("the tools are {}", callable.join(", "))
         };
         Err(ToolError(joined(problem, &remedy)))
-    }
-}
-
-/// The tools in force: a shelf that is swapped whole when a tool comes, goes or changes. Cheap to
-/// clone; all clones are one shelf. Whoever takes the registry keeps it as it was then: a run goes
-/// by one list of tools from its beginning to its end, so that the prefix of its prompts stays.
-#[derive(Clone, Debug)]
-// Held for a moment at a time, never across an await.
-pub struct Toolbox(Arc<RwLock<Shelf>>);
-
-/// So many sets of powers are made tools of once: people who may the same have the same.
-const KEPT_SETS: usize = 32;
-
-#[derive(Debug)]
-struct Shelf {
-    all: Registry,
-    /// The newest last.
-    narrowed: VecDeque<(Powers, Registry)>,
-}
-
-impl Toolbox {
-    /// A shelf with these tools.
-    pub fn new(registry: Registry) -> Self {
-        Self(Arc::new(RwLock::new(Shelf {
-            all: registry,
-            narrowed: VecDeque::new(),
-        })))
-    }
-
-    /// All tools as they are now.
-    pub fn now(&self) -> Registry {
-        self.0.read().all.clone()
-    }
-
-    /// Those of somebody with these powers. The very same for the same powers, so that what is made
-    /// of them is made once.
-    pub fn of(&self, powers: &Powers) -> Registry {
-        if *powers == Powers::All {
-            return self.now();
-        }
-        let mut shelf = self.0.write();
-        if let Some((_, known)) = shelf.narrowed.iter().find(|(of, _)| of == powers) {
-            return known.clone();
-        }
-        let narrowed = shelf.all.for_powers(powers);
-        if shelf.narrowed.len() == KEPT_SETS {
-            shelf.narrowed.pop_front();
-        }
-        let kept = (powers.clone(), narrowed.clone());
-        shelf.narrowed.push_back(kept);
-        narrowed
-    }
-
-    /// Puts other tools in force, for runs that begin from now on.
-    pub fn replace(&self, registry: Registry) {
-        *self.0.write() = Shelf {
-            all: registry,
-            narrowed: VecDeque::new(),
-        };
     }
 }
 

@@ -20,8 +20,9 @@ pub const NAME: &str = "spawn_agent";
 /// The longest task, and the longest context beside it.
 const TEXT_CHARS: usize = 20_000;
 
-/// A child has its own, shorter limit; this one only guards the guard.
-const TIME_LIMIT_MS: u64 = 6 * 3_600_000;
+/// A child has its own limit, beside which it waits for a person as long as that takes; this one
+/// only guards the guard.
+const TIME_LIMIT_MS: u64 = 60 * 24 * 3_600_000;
 
 const DESCRIPTION: &str = "Give a subtask to a helper who works on it alone and reports back. \
     Use it for a bounded piece of work of three or more tool calls. Several calls in one answer \

@@ -589,6 +589,31 @@ fn what_a_child_read_holds_for_its_parent_and_its_requests_are_the_sessions() {
 }
 
 #[test]
+fn what_a_person_takes_to_answer_a_child_is_not_its_parents_time() {
+    let mut setup = Setup::default();
+    // The child has to ask within it, on any machine.
+    setup.runs.time = Duration::from_secs(5);
+    with_setup(setup, |house| async move {
+        let (session, mut tab) = ask(&house).await;
+        house.script([Say::Call("spawn_agent", json!({"task": "write to eve"}))]);
+        house.answer("write to eve", [send("eve")]);
+        house.answer("write to eve", says("sent"));
+        house.say(session, "go").await;
+        let (id, _) = requested(&mut tab).await;
+        // Meanwhile all the time goes by that a run has.
+        let (other, mut its_tab) = ask(&house).await;
+        house.script([Say::Silence]);
+        house.say(other, "hello").await;
+        let over = its_tab.until("stream_end").await.pop().unwrap();
+        assert_eq!(over["completed"], false);
+        answer(&house, session, id, Decision::Once).await;
+        let end = tab.until("stream_end").await.pop().unwrap();
+        assert_eq!(end["completed"], true);
+        assert_eq!(sent(&house, session), "eve\n");
+    });
+}
+
+#[test]
 fn a_stop_of_a_child_takes_its_request_with_it() {
     with_house(|house| async move {
         let (session, mut tab) = ask(&house).await;

@@ -2,14 +2,14 @@
 
 use navi_actors::domain::context::Notes;
 use navi_actors::protocol::chat::ChatRequest;
-use navi_actors::protocol::command::{SendMode, UserInput};
+use navi_actors::protocol::command::{Decision, SendMode, UserInput};
 use navi_actors::protocol::ids::SessionId;
 use navi_actors::protocol::limits::PersonLimits;
 use navi_actors::protocol::message::{MessageState, Role};
 use serde_json::{Value, json};
 
 use crate::house::{
-    House, Say, Setup, Tab, first, kinds, profile, with_house, with_setup, write_call,
+    House, Say, Setup, Tab, first, in_system, kinds, profile, with_house, with_setup, write_call,
 };
 
 fn says(text: &str) -> [Say; 1] {
@@ -20,6 +20,20 @@ async fn begin(house: &House) -> (SessionId, Tab) {
     let session = house.session().await;
     let tab = house.tab(session, None).await;
     (session, tab)
+}
+
+/// A profile that may call tools once, and one that it can go on as.
+fn brief_and_gardener() -> Setup {
+    let mut brief = profile("plain");
+    brief.max_iterations = 1;
+    Setup {
+        profiles: vec![brief, profile("gardener")],
+        ..Setup::default()
+    }
+}
+
+fn switch_to(profile_id: &str) -> Say {
+    Say::Call("switch_profile", json!({ "profile_id": profile_id }))
 }
 
 /// The transient notes of a request.
@@ -235,10 +249,7 @@ fn a_switch_of_profile_holds_from_the_next_iteration_and_is_told_before_its_call
     };
     with_setup(setup, |house| async move {
         let (session, mut tab) = begin(&house).await;
-        house.script([Say::Call(
-            "switch_profile",
-            json!({"profile_id": "gardener"}),
-        )]);
+        house.script([switch_to("gardener")]);
         house.script(says("now I garden"));
         house.say(session, "garden!").await;
         let frames = tab.until("stream_end").await;
@@ -256,6 +267,80 @@ fn a_switch_of_profile_holds_from_the_next_iteration_and_is_told_before_its_call
         assert!(prompt(&asked[1]).contains("You are gardener"));
         let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
         assert_eq!(snapshot.summary.profile_id, "gardener");
+    });
+}
+
+#[test]
+fn the_limit_is_that_of_the_profile_that_was_switched_to() {
+    with_setup(brief_and_gardener(), |house| async move {
+        let (session, mut tab) = begin(&house).await;
+        house.script([switch_to("gardener")]);
+        house.script(says("now I garden"));
+        house.say(session, "garden!").await;
+        let end = tab.until("stream_end").await.pop().unwrap();
+        assert_eq!(end["completed"], true);
+        assert!(!house.asked()[1].tools.is_empty());
+    });
+}
+
+#[test]
+fn a_run_that_goes_on_after_a_restart_has_the_limit_of_the_profile_it_switched_to() {
+    in_system(|runtime, dir| async move {
+        let house = House::open_with(&dir, runtime.clone(), brief_and_gardener()).await;
+        let (session, mut tab) = begin(&house).await;
+        let send = Say::Call("send", json!({"to": "bob"}));
+        house.script([switch_to("gardener"), send]);
+        house.say(session, "write to bob as a gardener").await;
+        tab.until("approval_requested").await;
+        house
+            .engine
+            .shutdown(std::time::Duration::from_secs(5))
+            .await;
+        drop((tab, house));
+
+        let house = House::open_with(&dir, runtime, brief_and_gardener()).await;
+        let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
+        let mut tab = house.tab(session, Some(snapshot.last_seq)).await;
+        let asked = snapshot.approvals[0].approval_id;
+        let denied = Decision::Deny.into();
+        let answered = house
+            .engine
+            .approve(house.user, session, asked, denied)
+            .await;
+        answered.unwrap();
+        let end = tab.until("stream_end").await.pop().unwrap();
+        assert_eq!(end["completed"], true);
+    });
+}
+
+#[test]
+fn silence_at_the_limit_gives_no_more_tools() {
+    let mut profile = profile("plain");
+    profile.max_iterations = 2;
+    let setup = Setup {
+        profiles: vec![profile],
+        ..Setup::default()
+    };
+    with_setup(setup, |house| async move {
+        let (session, mut tab) = begin(&house).await;
+        house.script([write_call("a.txt", "x")]);
+        // It says nothing as its tools are over, and nothing again to the first question of how
+        // things stand.
+        house.script([]);
+        house.script([]);
+        house.script(says("one of two is done"));
+        house.say(session, "go").await;
+        let end = tab.until("stream_end").await.pop().unwrap();
+        assert_eq!(
+            (&end["completed"], &end["content"]),
+            (&json!(false), &json!("one of two is done"))
+        );
+        let offered: Vec<bool> = house
+            .asked()
+            .iter()
+            .map(|request| !request.tools.is_empty())
+            .collect();
+        assert_eq!(offered, [true, true, false, false]);
     });
 }
 
@@ -311,6 +396,53 @@ fn what_a_run_waits_for_others_of_its_person_is_not_its_time() {
             (&end["completed"], &end["content"]),
             (&json!(true), &json!("fine"))
         );
+    });
+}
+
+#[test]
+fn a_run_that_was_let_in_goes_on_after_a_restart_whatever_its_person_used_since() {
+    let setup = || Setup {
+        people: Some(PersonLimits {
+            runs: 2,
+            uploads: 1,
+            sessions: 10,
+            files_mb: 1,
+            tokens_a_day: 1,
+            tabs: 10,
+        }),
+        ..Setup::default()
+    };
+    in_system(|runtime, dir| async move {
+        let house = House::open_with(&dir, runtime.clone(), setup()).await;
+        let (session, mut tab) = begin(&house).await;
+        let (other, mut its_tab) = begin(&house).await;
+        house.script([Say::Call("send", json!({"to": "bob"}))]);
+        house.say(session, "write to bob").await;
+        tab.until("approval_requested").await;
+        // All that there is for a day.
+        house.say(other, "hi").await;
+        its_tab.until("stream_end").await;
+        house
+            .engine
+            .shutdown(std::time::Duration::from_secs(5))
+            .await;
+        drop((tab, its_tab, house));
+
+        let house = House::open_with(&dir, runtime, setup()).await;
+        let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
+        let mut tab = house.tab(session, Some(snapshot.last_seq)).await;
+        let asked = snapshot.approvals[0].approval_id;
+        let denied = Decision::Deny.into();
+        let answered = house
+            .engine
+            .approve(house.user, session, asked, denied)
+            .await;
+        answered.unwrap();
+        let frames = tab.until("stream_end").await;
+        assert_eq!(frames.last().unwrap()["content"], "fine");
+        house.say(session, "and now?").await;
+        let refused = tab.until("error").await.pop().unwrap();
+        assert_eq!(refused["code"], "rate_limited", "{refused}");
     });
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use navi_actors::engine::SessionWish;
 use navi_actors::llm::LlmError;
 use navi_actors::memory::MemoryTimes;
 use navi_actors::protocol::chat::{ChatMessage, ChatRequest};
@@ -13,7 +14,7 @@ use navi_actors::protocol::memory::MemoryOverview;
 use navi_actors::protocol::message::Role;
 use serde_json::json;
 
-use crate::house::{House, PATIENCE, Say, Setup, in_system};
+use crate::house::{House, PATIENCE, Say, Setup, in_system, profile, with_setup};
 
 /// A house whose sessions count as idle soon, and not before a turn is over.
 fn with_eager_memory<F>(test: impl FnOnce(House) -> F)
@@ -275,6 +276,31 @@ fn the_tools_find_save_and_forget() {
         tab.until("stream_end").await;
         assert!(memory.facts(house.user).await.unwrap().is_empty());
         assert_eq!(memory.summary(house.user).await, None);
+    });
+}
+
+#[test]
+fn a_profile_that_is_chosen_between_turns_knows_what_is_remembered_by_then() {
+    let setup = Setup {
+        profiles: vec![profile("plain"), profile("gardener")],
+        ..Setup::default()
+    };
+    with_setup(setup, |house| async move {
+        let (user, memory) = (house.user, house.engine.memory());
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.say(session, "hi").await;
+        tab.until("stream_end").await;
+        memory.correct(user, "work", "boss", "Eve").await.unwrap();
+        let wish = SessionWish {
+            profile_id: Some("gardener".into()),
+            ..SessionWish::default()
+        };
+        house.engine.change(user, session, wish).await.unwrap();
+        house.say(session, "who is my boss?").await;
+        tab.until("stream_end").await;
+        let asked = shown(&house.asked().pop().unwrap());
+        assert!(asked.contains("boss: Eve"), "{asked}");
     });
 }
 

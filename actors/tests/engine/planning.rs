@@ -4,7 +4,7 @@ use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::message::Role;
 use serde_json::json;
 
-use crate::house::{House, Say, Setup, first, kinds, plain, profile, with_setup};
+use crate::house::{House, Say, Setup, first, kinds, plain, profile, with_setup, write_call};
 
 /// Words of the three questions by which a script tells them apart.
 pub(crate) const ANALYSE: &str = "DIRECT";
@@ -121,6 +121,43 @@ fn a_plan_is_a_message_an_event_and_the_todo_list() {
             &**message,
             ChatMessage::Assistant { content, .. } if content.contains("Read the notes")
         )));
+    });
+}
+
+#[test]
+fn where_steps_are_to_be_proven_a_call_begins_one_and_the_model_ends_it() {
+    let mut setup = planner();
+    setup.profiles[0].flags.step_validation_enabled = true;
+    with_setup(setup, |house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.answer(ANALYSE, says("Two files.\nREFLECT: no"));
+        let plan = "1. Write the first - TOOL: filesystem\n2. Write the second - TOOL: filesystem";
+        house.answer(WRITE, says(plan));
+        house.script([write_call("a.txt", "x")]);
+        house.script([write_call("b.txt", "x")]);
+        house.script([Say::Call(
+            "todo",
+            json!({"action": "mark", "ids": [1], "status": "done", "validation": "a.txt is there"}),
+        )]);
+        house.script(says("all done"));
+        house.say(session, "write both notes").await;
+        let frames = tab.until("stream_end").await;
+        let lists = frames.iter().filter(|it| it["type"] == "todo_updated");
+        let statuses: Vec<_> = lists
+            .map(|list| json!([list["items"][0]["status"], list["items"][1]["status"]]))
+            .collect();
+        assert_eq!(
+            statuses,
+            [
+                json!(["pending", "pending"]),
+                json!(["in_progress", "pending"]),
+                json!(["in_progress", "in_progress"]),
+                json!(["done", "in_progress"]),
+            ]
+        );
+        let told = format!("{:?}", house.asked()[0].messages);
+        assert!(told.contains("each as done with a validation"), "{told}");
     });
 }
 

@@ -7,7 +7,7 @@ use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::phrase::Phrase;
 use navi_actors::protocol::profile::Profile;
 
-use crate::house::{House, Say, profile, with_house};
+use crate::house::{House, Say, profile, with_house, write_call};
 
 fn other(id: &str, prompt: &str) -> Profile {
     Profile {
@@ -49,6 +49,27 @@ fn a_profile_and_a_persona_that_change_hold_at_the_next_message() {
             let expected = format!("{persona}\n---\n{prompt}\n\nYou have at most");
             assert!(system_message(&house).starts_with(&expected));
         }
+    });
+}
+
+#[test]
+fn a_limit_that_changes_while_a_run_goes_holds_at_its_next_call() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Hold, write_call("a.txt", "x")]);
+        house.script([Say::Text("one is done".into())]);
+        house.say(session, "go").await;
+        house.requests_reach(1).await;
+        let edited = Profile {
+            max_iterations: 1,
+            ..profile("plain")
+        };
+        house.engine.replace_profiles(set(vec![edited], "", None));
+        house.release();
+        let end = tab.until("stream_end").await.pop().unwrap();
+        assert_eq!(end["completed"], false);
+        assert!(house.asked()[1].tools.is_empty());
     });
 }
 

@@ -10,6 +10,7 @@ use crate::house::{
     House, Say, Setup, Tab, assert_gapless, first, kinds, profile, with_house, with_setup,
     write_call,
 };
+use crate::planning::{ANALYSE, WRITE};
 
 fn spawn(task: &str) -> Say {
     Say::Call("spawn_agent", json!({"task": task}))
@@ -264,6 +265,54 @@ fn a_child_without_tokens_says_how_things_stand() {
         // What the child used is gone for the parent too: it may only close.
         assert_eq!(frames.last().unwrap()["completed"], false);
         assert_eq!(frames.last().unwrap()["content"], "stopped here");
+    });
+}
+
+#[test]
+fn a_child_that_plans_is_told_nothing_of_its_parents_list() {
+    let mut profile = profile("plain");
+    profile.flags.subagent_planning_enabled = true;
+    let setup = Setup {
+        profiles: vec![profile],
+        ..Setup::default()
+    };
+    with_setup(setup, |house| async move {
+        let (session, mut tab) = ask(&house).await;
+        house.script([spawn("compare both maps")]);
+        house.answer(ANALYSE, says("Two maps.\nREFLECT: no"));
+        house.answer(WRITE, says("1. Look at both - SELF\n2. Compare - SELF"));
+        house.answer("compare both maps", says("they differ"));
+        house.say(session, "go").await;
+        tab.until("stream_end").await;
+        let asked = house.asked().into_iter();
+        let told: String = asked.map(|it| format!("{:?}", it.messages)).collect();
+        assert_eq!(told.matches("Carry out the plan").count(), 1, "{told}");
+        assert!(!told.contains("todo list"), "{told}");
+    });
+}
+
+#[test]
+fn what_a_child_used_is_gone_for_the_next_one_of_the_same_reply() {
+    let mut setup = Setup::default();
+    setup.runs.tokens = 40;
+    with_setup(setup, |house| async move {
+        let (session, mut tab) = ask(&house).await;
+        // 15 tokens a call: 25 are left for the first child, who uses them up. The second begins
+        // after it, since a call stands between that changes something.
+        house.script([
+            spawn("the first half"),
+            write_call("between.txt", "x"),
+            spawn("the second half"),
+        ]);
+        house.answer("the first half", [write_call("a.txt", "x")]);
+        house.answer("the first half", says("half done"));
+        house.answer("the second half", [write_call("b.txt", "x")]);
+        house.answer("the second half", says("no tokens left"));
+        house.say(session, "go").await;
+        let frames = tab.until("stream_end").await;
+        let finished = of_type(&frames, "subagent_finished");
+        let normally = finished.iter().map(|it| it["completed_normally"] == true);
+        assert_eq!(normally.collect::<Vec<_>>(), [true, false]);
     });
 }
 

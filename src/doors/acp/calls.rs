@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use agent_client_protocol::v1::schema::{
     ContentBlock, Diff, ResourceLink, ToolCallContent, ToolCallLocation, ToolKind,
 };
+use navi_actors::domain::unseen;
 use navi_actors::protocol::approval::{ApprovalRequest, DetailKind};
 use navi_actors::protocol::file::AttachedFile;
 use navi_actors::protocol::phrase::{Label, PhraseCode};
@@ -16,6 +17,8 @@ use super::editor;
 
 /// A title is one line of so many bytes.
 const MAX_TITLE_BYTES: usize = 160;
+/// What Markdown may take for more than itself.
+const SIGNS: &str = "\\`*_~<>[]&#|!";
 
 /// Where a session's own files are, to which the paths of its calls are relative.
 #[derive(Clone, Debug)]
@@ -102,18 +105,35 @@ impl Workspace {
                 (Some(path), DetailKind::Diff) => diffs(path, &detail.text),
                 _ => None,
             };
-            match diffs {
-                Some(diffs) => changed.extend(diffs),
-                None if detail.phrase.is_some() => {
-                    text.push_str(&format!("\n\n{label}: {}", detail.text));
+            match (diffs, &detail.phrase) {
+                (Some(diffs), _) => changed.extend(diffs),
+                // What stands in the words is somebody else's.
+                (None, Some(phrase)) => {
+                    text.push_str(&format!("\n\n{label}: {}", phrase.clone().shown(literal)));
                 }
-                None if detail.kind == DetailKind::Text => {
+                (None, None) if detail.kind == DetailKind::Text && !detail.text.contains('\n') => {
                     text.push_str(&format!("\n\n{label}: {}", in_line(&detail.text)));
                 }
-                None => text.push_str(&format!("\n\n{label}:\n{}", fenced(&detail.text))),
+                (None, None) => {
+                    text.push_str(&format!("\n\n{label}:\n{}", fenced(&detail.text)));
+                }
             }
         }
         [words(&text)].into_iter().chain(changed).collect()
+    }
+}
+
+/// What a person is asked in a line. Navi's own words have names as code: where a name has signs of
+/// its own, all of it is.
+pub(super) fn title_asked(request: &ApprovalRequest) -> String {
+    let summary = &request.summary;
+    let is_odd = !summary.matches('`').count().is_multiple_of(2) || summary.contains("``");
+    // Every second part stands between two backticks.
+    let mut words = summary.split('`').step_by(2);
+    if is_odd || words.any(is_marked) {
+        in_line(summary)
+    } else {
+        summary.clone()
     }
 }
 
@@ -195,6 +215,20 @@ fn in_line(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     format!("{fence} {text} {fence}")
+}
+
+/// The same, where Markdown would read more into it; on one line, as a line that is empty ends code.
+fn literal(text: &str) -> String {
+    let text = unseen::named_on_a_line(text);
+    if is_marked(&text) {
+        in_line(&text)
+    } else {
+        text
+    }
+}
+
+fn is_marked(text: &str) -> bool {
+    text.contains(|c| SIGNS.contains(c))
 }
 
 fn text<'a>(args: &'a Value, field: &str) -> Option<&'a str> {
@@ -315,12 +349,50 @@ mod tests {
         let told = shown(&workspace().asked(&request.unwrap()));
         assert_eq!(
             told[0]["content"]["text"],
-            "this session asks\n\npath: a.md (here)\n\ncommand:\n```\nmake `x`\n```"
+            "this session asks\n\npath: a.md (in this conversation's folder)\n\ncommand:\n```\nmake `x`\n```"
         );
         assert_eq!(
             told[1],
             json!({"type": "diff", "path": "/w/a.md", "oldText": "x\n", "newText": "y\n"})
         );
+    }
+
+    #[test]
+    fn what_is_asked_is_shown_with_the_signs_that_names_have() {
+        let asked = |summary: &str| -> ApprovalRequest {
+            let asked = json!({
+                "summary": summary,
+                "effect": "write",
+                "reason": "this session asks",
+                "details": [
+                    {"label": "path", "code": "path", "kind": "text", "text": "as it is",
+                        "phrase": {"code": "here", "params": {"path": "a<!--b-->.md"}}},
+                    {"label": "held", "code": "held", "kind": "text", "text": "as it is",
+                        "phrase": {"code": "held", "params": {"files": "**x**\n\ny"}}},
+                ],
+            });
+            serde_json::from_value(asked).unwrap()
+        };
+        let told = shown(&workspace().asked(&asked("edit `a<!--b-->.md`")));
+        let told = told[0]["content"]["text"].as_str().unwrap();
+        for part in [
+            "path: ` a<!--b-->.md ` (in ",
+            "held: ` **x**\\n\\ny `: if any",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+        let plain = "edit `a<!--b-->.md`";
+        assert_eq!(title_asked(&asked(plain)), plain);
+        for (summary, shown) in [
+            (
+                "download <!--b--> from home",
+                "` download <!--b--> from home `",
+            ),
+            ("edit `a`<!--b-->`c`", "`` edit `a`<!--b-->`c` ``"),
+            ("edit `` <b> `", "``` edit `` <b> ` ```"),
+        ] {
+            assert_eq!(title_asked(&asked(summary)), shown);
+        }
     }
 
     #[test]

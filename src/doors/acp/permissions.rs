@@ -17,7 +17,7 @@ use navi_actors::protocol::approval::ApprovalRequest;
 use navi_actors::protocol::command::Decision;
 use navi_actors::protocol::ids::{ApprovalId, CallId, SessionId};
 
-use super::calls::Workspace;
+use super::calls::{Workspace, title_asked};
 
 /// Answers that stand for one call, and for all such calls from then on: a rule.
 const OPTIONS: [(Decision, &str, PermissionOptionKind); 4] = [
@@ -137,7 +137,7 @@ pub(super) fn request(
     workspace: &Workspace,
 ) -> RequestPermissionRequest {
     let fields = ToolCallUpdateFields::new()
-        .title(asked.summary.clone())
+        .title(title_asked(asked))
         .status(ToolCallStatus::Pending)
         .content(workspace.asked(asked));
     let options = OPTIONS.iter().filter_map(|(decision, id, kind)| {

@@ -429,7 +429,7 @@ impl View {
         request: &ApprovalRequest,
     ) -> Option<SessionUpdate> {
         self.known.insert(call.clone()).then(|| {
-            let waits = ToolCall::new(call.to_string(), request.summary.clone())
+            let waits = ToolCall::new(call.to_string(), calls::title_asked(request))
                 .name(tool.to_owned())
                 .kind(calls::kind_asked(tool, request))
                 .status(ToolCallStatus::Pending);

@@ -13,6 +13,8 @@ use super::{Place, Said, SentFile, invalid};
 const GO_ON: &str = "The results of your calls are above. Go on.";
 /// The same where they stand in the message itself.
 const RESULTS: &str = "These are the results of your calls. Go on.";
+/// What the model is told where its own answer came last.
+const GO_ON_SAYING: &str = "Go on where your last answer ended.";
 /// What is asked with pictures alone.
 const SEE: &str = "(see the image)";
 /// What is asked with files alone.
@@ -32,6 +34,8 @@ pub(super) enum Next {
     Message(Message),
     /// Results of the client's own tools; they stand at the history's end, too.
     Results(Vec<(CallId, String)>),
+    /// The answer at the history's end is to be gone on with.
+    Rest,
 }
 
 impl Next {
@@ -44,6 +48,7 @@ impl Next {
     ) -> (Vec<ImportedMessage>, Message) {
         let text = match (self, place) {
             (Self::Message(message), _) => return (history, message),
+            (Self::Rest, _) => GO_ON_SAYING.to_owned(),
             (Self::Results(_), Place::Request | Place::New) => GO_ON.to_owned(),
             (Self::Results(results), Place::Session(_)) => {
                 let results = results.into_iter().map(|(_, text)| text);
@@ -98,6 +103,10 @@ pub(super) fn conversation(
             ..message(said.role, said.text)
         });
     }
+    let is_answer = |message: &ImportedMessage| {
+        let text = message.content.as_deref().unwrap_or_default();
+        message.tool_calls.is_empty() && !text.trim().is_empty()
+    };
     let next = match messages.last().map(|message| message.role) {
         Some(Role::User) => {
             let last = messages
@@ -125,9 +134,10 @@ pub(super) fn conversation(
             });
             Next::Results(results.collect())
         }
+        Some(Role::Assistant) if messages.last().is_some_and(is_answer) => Next::Rest,
         _ => {
             return Err(invalid(
-                "messages must end with what is to be answered: a message of the user's, or results of tools",
+                "messages must end with what is to be answered: a message of the user's, results of tools, or an answer to go on with",
             ));
         }
     };

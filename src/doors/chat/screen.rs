@@ -84,6 +84,11 @@ impl Screen {
         self.questions.front()
     }
 
+    /// The question of this id, where it is the one that a person is asked.
+    pub(super) fn asked(&self, id: ApprovalId) -> Option<&Question> {
+        self.question().filter(|question| question.id == id)
+    }
+
     /// A message goes from here: its text stands on the screen already.
     pub(super) fn sends(&mut self, client_id: &str) {
         self.own.push_back(client_id.to_owned());
@@ -130,6 +135,7 @@ impl Screen {
     pub(super) fn take(&mut self, envelope: Envelope) -> Vec<Line> {
         let mut out = Vec::new();
         let is_child = envelope.parent_run_id.is_some();
+        let is_repeat = envelope.seq.is_none();
         let run_id = envelope.run_id;
         match envelope.event {
             // What a subagent says is the result of its call.
@@ -158,6 +164,8 @@ impl Screen {
             Event::TurnThinking { .. } => {}
             // The call's end tells of it.
             Event::ToolOutput { .. } => {}
+            // It repeats, to who said the message again, what the log tells.
+            Event::MessageAccepted { .. } if is_repeat => {}
             Event::MessageAccepted {
                 client_id,
                 queued,

@@ -33,7 +33,7 @@ impl Shown {
 
     fn tell_of(&mut self, parent: Option<RunId>, event: Event) -> &mut Self {
         let lines = self.screen.take(Envelope {
-            seq: None,
+            seq: Some(1),
             run_id: Some(parent.map_or(self.run, |_| RunId::new())),
             parent_run_id: parent,
             at: Utc::now(),
@@ -294,6 +294,20 @@ fn one_question_is_asked_after_the_other_and_shows_all_of_it() {
 }
 
 #[test]
+fn no_answer_is_taken_for_another_question_that_stands_there_by_now() {
+    let mut shown = Shown::new();
+    let (first, second) = (ApprovalId::new(), ApprovalId::new());
+    shown.tell(request(first, "run `make`"));
+    shown.tell(request(second, "run `rm`"));
+    assert_eq!(shown.screen.asked(first).unwrap().id, first);
+    assert_eq!(shown.screen.asked(second), None);
+    // Another tab answers it while a key for it is on its way.
+    shown.tell(resolved(first, Decision::Deny, DecidedBy::User));
+    assert_eq!(shown.screen.asked(first), None);
+    assert_eq!(shown.screen.asked(second).unwrap().id, second);
+}
+
+#[test]
 fn what_is_sent_here_stands_there_already_and_what_is_sent_elsewhere_is_told() {
     let mut shown = Shown::new();
     let accepted = |client_id: &str, queued: bool| {
@@ -308,6 +322,24 @@ fn what_is_sent_here_stands_there_already_and_what_is_sent_elsewhere_is_told() {
     assert_eq!(shown.shown(), ["it waits for the run that goes"]);
     shown.json(accepted("theirs", false));
     assert_eq!(shown.shown(), ["› two", "  lines"]);
+}
+
+#[test]
+fn a_message_that_was_said_again_stands_there_once() {
+    let mut shown = Shown::new();
+    let accepted = json!({"type": "message_accepted", "client_id": "mine",
+        "message_id": MessageId::new(), "queued": true, "content": "hello"});
+    shown.screen.sends("mine");
+    shown.json(accepted.clone());
+    assert_eq!(shown.shown(), ["it waits for the run that goes"]);
+    let repeat = Envelope {
+        seq: None,
+        run_id: Some(shown.run),
+        parent_run_id: None,
+        at: Utc::now(),
+        event: serde_json::from_value(accepted).unwrap(),
+    };
+    assert!(shown.screen.take(repeat).is_empty());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A conversation at a terminal: what is typed and what is told, in turn.
 
+mod questions;
 mod sessions;
 mod wishes;
 
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use navi_actors::protocol::command::{ClientFrame, Decision, FileRef, UserInput};
-use navi_actors::protocol::event::{Envelope, Event};
+use navi_actors::protocol::event::Envelope;
 use navi_actors::protocol::ids::{ApprovalId, MessageId, SessionId};
 use navi_actors::protocol::session::SessionSnapshot;
 use reqwest::Method;
@@ -31,9 +32,6 @@ use crate::settings::Settings;
 
 /// What was typed before, in the data directory.
 const HISTORY: &str = "chat_history";
-/// A question stands for so long before a key answers it: whoever is typing just then means
-/// something else.
-const LOOK: Duration = Duration::from_millis(700);
 /// How often it is looked whether the service is away: for longer than an upgrade takes.
 const AWAY: Duration = Duration::from_secs(2);
 /// How much of a session is shown when it is opened.
@@ -43,8 +41,6 @@ const MESSAGES: u32 = 50;
 struct Open {
     id: SessionId,
     events: Events,
-    /// Up to where it was told.
-    after: Option<u64>,
     /// Nothing more is told: the service was away for too long, or refused.
     lost: bool,
     /// It was said that the service is away.
@@ -207,7 +203,7 @@ impl Talk<'_> {
                 Comes::Keys => {
                     self.keys_at = None;
                     if let Some(question) = self.screen.question() {
-                        self.terminal.set_asks(true);
+                        self.terminal.set_asks(Some(question.id));
                         self.terminal.print(&[keys(&question.request)]);
                     }
                 }
@@ -217,7 +213,7 @@ impl Talk<'_> {
     }
 
     async fn end(self) {
-        let mut last = Vec::new();
+        let mut last = Vec::from_iter(self.left_behind());
         if let Some(open) = &self.open {
             let goes = if self.screen.is_running() {
                 "the run goes on; "
@@ -242,13 +238,13 @@ impl Talk<'_> {
                 self.say(Tint::Dim, "Ctrl-C again leaves, and so does Ctrl-D");
                 Ok(())
             }
-            Input::Key(key) => {
+            Input::Key(key, asked) => {
                 let decision = match key {
                     Key::Allow => Decision::Once,
                     Key::Always => Decision::Always,
                     Key::Deny => Decision::Deny,
                 };
-                self.answer(decision, None).await
+                self.answer_to(asked, decision, None).await
             }
             Input::Line(line) => self.line(&line).await,
         };
@@ -272,6 +268,7 @@ impl Talk<'_> {
     async fn command(&mut self, command: Command) -> Result<(), String> {
         match command {
             Command::New => {
+                self.terminal.print(self.left_behind().as_slice());
                 self.open = None;
                 self.files.clear();
                 self.screen = Screen::new(width());
@@ -315,12 +312,6 @@ impl Talk<'_> {
 
     /// What the session tells.
     fn take(&mut self, envelope: Envelope) {
-        if let Some(open) = &mut self.open {
-            open.after = envelope.seq.or(open.after);
-            if let Event::Resync { session, .. } = &envelope.event {
-                open.after = Some(session.last_seq);
-            }
-        }
         let lines = self.screen.take(envelope);
         self.terminal.print(&lines);
     }
@@ -332,7 +323,27 @@ impl Talk<'_> {
         }
         let message = problem_message(error);
         self.say(Tint::Bad, &message);
-        self.say(Tint::Dim, "your next message looks for her again");
+        let words = match self.waiting_messages() {
+            0 => "your next message looks for her again",
+            _ => "your next message looks for her again, and goes behind what waits",
+        };
+        self.say(Tint::Dim, words);
+    }
+
+    /// How many messages are not known to have arrived.
+    fn waiting_messages(&self) -> usize {
+        let open = self.open.as_ref();
+        open.map_or(0, |open| open.events.waiting_messages())
+    }
+
+    /// What is told of these where their conversation is left.
+    fn left_behind(&self) -> Option<Line> {
+        let words = match self.waiting_messages() {
+            0 => return None,
+            1 => "your last message may not have reached Navi".to_owned(),
+            n => format!("your last {n} messages may not have reached Navi"),
+        };
+        Some(Line::of(Tint::Bad, &words))
     }
 
     /// Says where the service went, and when it is there again.
@@ -348,16 +359,6 @@ impl Talk<'_> {
                 "Navi is there again"
             };
             self.say(Tint::Asks, words);
-        }
-    }
-
-    /// A question that is new is looked at before a key answers it.
-    fn look_at_question(&mut self) {
-        let asked = self.screen.question().map(|question| question.id);
-        if asked != self.asked {
-            self.terminal.set_asks(false);
-            self.asked = asked;
-            self.keys_at = asked.map(|_| Instant::now() + LOOK);
         }
     }
 
@@ -389,7 +390,7 @@ impl Talk<'_> {
         match &mut self.open {
             Some(open) => {
                 if std::mem::take(&mut open.lost) {
-                    open.events = self.client.events(open.id, open.after);
+                    open.events.again(self.client.clone());
                 }
                 Ok(open.id)
             }
@@ -403,10 +404,10 @@ impl Talk<'_> {
     }
 
     fn listen(&mut self, id: SessionId, after: u64) {
+        self.terminal.print(self.left_behind().as_slice());
         self.open = Some(Open {
             id,
             events: self.client.events(id, Some(after)),
-            after: Some(after),
             lost: false,
             away: false,
         });
@@ -436,21 +437,6 @@ impl Talk<'_> {
 
     async fn stop(&mut self) -> Result<(), String> {
         self.post("stop", &()).await
-    }
-
-    async fn answer(&mut self, decision: Decision, note: Option<String>) -> Result<(), String> {
-        let Some(question) = self.screen.question() else {
-            return Err("nothing is asked".to_owned());
-        };
-        let (id, always) = (question.id, question.request.always.is_some());
-        if decision == Decision::Always && !always {
-            // The keys count again.
-            self.terminal.set_asks(true);
-            return Err("there is no rule for that; a allows it once".to_owned());
-        }
-        self.screen.answers(id);
-        let answer = json!({"decision": decision, "note": note});
-        self.post(&format!("approvals/{id}"), &answer).await
     }
 
     async fn change(&self, session: SessionId, change: &Value) -> Result<(), String> {

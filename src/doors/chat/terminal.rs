@@ -7,12 +7,12 @@
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc as blocking};
 use std::thread;
 use std::time::Duration;
 
 use navi_actors::domain::unseen;
+use navi_actors::protocol::ids::ApprovalId;
 use parking_lot::{Condvar, Mutex};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
@@ -56,7 +56,8 @@ pub(super) enum Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Input {
     Line(String),
-    Key(Key),
+    /// Answers this question.
+    Key(Key, ApprovalId),
     /// Ctrl-C.
     Interrupt,
     /// Ctrl-D, `/quit`, or a terminal that is gone.
@@ -87,8 +88,8 @@ pub(super) struct Terminal {
 struct Shared {
     place: Mutex<Place>,
     changed: Condvar,
-    /// Whether keys answer a question just now.
-    asks: AtomicBool,
+    /// The question that keys answer just now.
+    asks: Mutex<Option<ApprovalId>>,
     colours: Colours,
 }
 
@@ -155,7 +156,7 @@ impl Terminal {
         let shared = Arc::new(Shared {
             place: Mutex::default(),
             changed: Condvar::new(),
-            asks: AtomicBool::new(false),
+            asks: Mutex::default(),
             colours,
         });
         let (tell, inputs) = mpsc::unbounded_channel();
@@ -210,9 +211,9 @@ impl Terminal {
         }
     }
 
-    /// Whether keys answer a question from now on.
-    pub(super) fn set_asks(&self, asks: bool) {
-        self.shared.asks.store(asks, Ordering::SeqCst);
+    /// Which question keys answer from now on.
+    pub(super) fn set_asks(&self, asks: Option<ApprovalId>) {
+        *self.shared.asks.lock() = asks;
     }
 
     /// Gives the terminal back, with last words on it.
@@ -356,10 +357,11 @@ struct Keys {
 
 impl ConditionalEventHandler for Keys {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext) -> Option<Cmd> {
-        if !ctx.line().is_empty() || !self.shared.asks.swap(false, Ordering::SeqCst) {
+        if !ctx.line().is_empty() {
             return None;
         }
-        self.tell.send(Input::Key(self.key)).ok()?;
+        let asked = self.shared.asks.lock().take()?;
+        self.tell.send(Input::Key(self.key, asked)).ok()?;
         Some(Cmd::Noop)
     }
 }

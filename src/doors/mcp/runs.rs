@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::server::{Call, told};
 use super::watch::{self, Cursor, Report, Wish};
 
-/// The longest that a call waits: clients give a request up soon after.
+/// The longest that a call may ask to wait.
 const MAX_WAIT_SECONDS: u32 = 60;
+/// The longest that one waits: clients give a request up after 60 s.
+const LONGEST_WAIT: Duration = Duration::from_secs(50);
 const USUAL_WAIT_SECONDS: u32 = 30;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -33,7 +35,8 @@ pub(super) struct SendArgs {
     /// message, and begins one run.
     #[schemars(length(min = 1, max = 128))]
     client_id: Option<String>,
-    /// How long to wait for the answer; not at all where it is left out.
+    /// How long to wait for the answer, of which 50 s count at the most; not at all where it is
+    /// left out.
     #[schemars(range(min = 0, max = 60))]
     wait_seconds: Option<u32>,
 }
@@ -64,7 +67,7 @@ pub(super) struct WaitArgs {
     cursor: String,
     /// The run to wait for; whichever goes where it is left out.
     run_id: Option<RunId>,
-    /// How long to wait at the most; 30 where it is left out, 0 to only look.
+    /// How long to wait, of which 50 s count at the most; 30 where it is left out, 0 to only look.
     #[schemars(range(min = 0, max = 60))]
     timeout_seconds: Option<u32>,
 }
@@ -170,5 +173,19 @@ fn seconds(name: &str, asked: u32) -> Result<Duration, NaviError> {
             "{name} must be 0 to {MAX_WAIT_SECONDS}; this is {asked}"
         )));
     }
-    Ok(Duration::from_secs(asked.into()))
+    Ok(Duration::from_secs(asked.into()).min(LONGEST_WAIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_before_clients_give_it_up() {
+        let wait = |asked| seconds("timeout_seconds", asked).map_err(|error| error.message);
+        assert_eq!(wait(0), Ok(Duration::ZERO));
+        assert_eq!(wait(30), Ok(Duration::from_secs(30)));
+        assert_eq!(wait(60), Ok(LONGEST_WAIT));
+        assert!(wait(61).is_err());
+    }
 }

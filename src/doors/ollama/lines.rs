@@ -118,10 +118,10 @@ impl Lines {
         document
     }
 
-    /// What a client is told that has the model loaded.
-    pub(super) fn loaded(&self) -> Value {
+    /// What a client is told that has the model loaded, or let go.
+    pub(super) fn done(&self, reason: &str) -> Value {
         let mut document = self.document("", "", &[], true).value();
-        document["done_reason"] = json!("load");
+        document["done_reason"] = json!(reason);
         document
     }
 

@@ -37,8 +37,10 @@ pub(super) struct Request {
 /// What a client wants.
 #[derive(Debug)]
 pub(super) enum Wanted {
-    /// That the model is loaded, or let go.
+    /// That the model is loaded.
     Load,
+    /// That it is let go.
+    Unload,
     Answer(Box<Asked>),
 }
 
@@ -49,8 +51,9 @@ pub(super) enum Wanted {
 pub(crate) struct ChatRequest {
     /// `navi` or `navi/PROFILE`, with or without `:latest`.
     model: String,
-    /// The last one is what is to be answered: a message of the user's, or results of tools. With
-    /// none, or system messages alone, nothing is answered.
+    /// The last one is what is to be answered: a message of the user's, results of tools, or an
+    /// answer of the assistant's, which is gone on with. With none, or system messages alone,
+    /// nothing is answered.
     messages: Option<Vec<Said>>,
     /// At most 512 KiB of names, descriptions and parameters together.
     tools: Option<Vec<Offered>>,
@@ -81,8 +84,8 @@ pub(crate) struct GenerateRequest {
 
 #[derive(Debug, Deserialize)]
 struct Body {
-    #[serde(alias = "name")]
-    model: String,
+    model: Option<String>,
+    name: Option<String>,
     #[serde(default)]
     messages: Option<Vec<Value>>,
     prompt: Option<String>,
@@ -91,11 +94,13 @@ struct Body {
     tools: Option<Vec<Offered>>,
     stream: Option<bool>,
     format: Option<Value>,
+    keep_alive: Option<Value>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "OllamaMessage")]
 struct Said {
+    /// `system`, `user`, `assistant` or `tool`; messages of others are passed over.
     role: String,
     /// System messages have at most 256 KiB together, and so has one of the user's; others have at
     /// most 1 MiB. The last one must hold something.
@@ -141,8 +146,9 @@ struct OfferedFunction {
 #[schemars(rename = "OllamaShowRequest")]
 pub(crate) struct ShowRequest {
     /// `navi` or `navi/PROFILE`, with or without `:latest`.
-    #[serde(alias = "name")]
-    model: String,
+    model: Option<String>,
+    /// The same, where `model` is empty.
+    name: Option<String>,
 }
 
 /// The model that `/api/show` is asked of.
@@ -151,7 +157,13 @@ pub(crate) struct ShowRequest {
 /// `invalid_json`, `invalid_field`.
 pub(super) fn shown(bytes: &[u8]) -> Result<String, NaviError> {
     let show: ShowRequest = body::parse(bytes).map_err(|error| error.0)?;
-    Ok(show.model)
+    named(show.model, show.name)
+}
+
+/// The model of a request. Ollama's own clients may send both fields, and one of them empty.
+fn named(model: Option<String>, name: Option<String>) -> Result<String, NaviError> {
+    let model = model.filter(|model| !model.is_empty());
+    model.or(name).ok_or_else(|| invalid("model is missing"))
 }
 
 impl Request {
@@ -169,17 +181,17 @@ impl Request {
         let session = headers.get(&SESSION).map(|name| name.as_bytes().to_vec());
         let reader = move |bytes: &[u8]| {
             let mut body = body::parse::<Body>(bytes)?;
-            let begun = Begun::of(who, session.as_deref(), &body);
+            let model = named(body.model.take(), body.name.take())?;
+            let begun = Begun::of(who, session.as_deref(), &model, &body);
             let messages = match shape {
                 Shape::Chat => body.messages.take().unwrap_or_default(),
                 Shape::Generate => Vec::new(),
             };
             let said = all(messages)?;
-            Ok((body, said, begun, Sha256::digest(bytes).into()))
+            Ok((body, model, said, begun, Sha256::digest(bytes).into()))
         };
-        let (body, mut said, begun, hash) =
+        let (body, model, mut said, begun, hash) =
             body::read(bytes, reader).await.map_err(|error| error.0)?;
-        let model = body.model;
         // What is generated has no place for a call.
         let tools = body.tools.filter(|_| shape == Shape::Chat);
         let tools = tools.unwrap_or_default().into_iter().map(offered);
@@ -202,7 +214,11 @@ impl Request {
         }
         let wanted = if said.iter().all(|said| said.role == Role::System) {
             asked::profile(app, &model)?;
-            Wanted::Load
+            if body.keep_alive.as_ref().is_some_and(is_no_time) {
+                Wanted::Unload
+            } else {
+                Wanted::Load
+            }
         } else {
             let streamed = body.stream.unwrap_or(true);
             let asked = Asked::of(app, model.clone(), said, terms, streamed)?;
@@ -217,6 +233,14 @@ impl Request {
     }
 }
 
+/// Whether a duration of Ollama's, in seconds or as text, is none.
+fn is_no_time(duration: &Value) -> bool {
+    match duration.as_str() {
+        Some(text) => matches!(text, "0" | "0s" | "0m" | "0h"),
+        None => duration.as_f64() == Some(0.0),
+    }
+}
+
 /// What the conversation began with, in hashes.
 struct Begun {
     /// With all messages of the request.
@@ -226,15 +250,16 @@ struct Begun {
 }
 
 impl Begun {
-    fn of(who: Principal, session: Option<&[u8]>, body: &Body) -> Self {
+    fn of(who: Principal, session: Option<&[u8]>, model: &str, body: &Body) -> Self {
         let mut hash = Sha256::new_with_prefix(who.user.0.as_bytes());
-        for part in [session.unwrap_or_default(), body.model.as_bytes()] {
+        for part in [session.unwrap_or_default(), model.as_bytes()] {
             hash.update(part.len().to_le_bytes());
             hash.update(part);
         }
         let mut calls = HashMap::new();
-        let messages = body.messages.as_deref().unwrap_or_default();
-        for (at, message) in messages.iter().enumerate() {
+        let messages = body.messages.iter().flatten();
+        let heard = messages.filter(|it| it["role"].as_str().and_then(role).is_some());
+        for (at, message) in heard.enumerate() {
             // Clients leave out what is null, or do not.
             let field = |name| message.get(name).filter(|it| !it.is_null());
             if field("tool_calls").is_some() {
@@ -252,10 +277,12 @@ impl Begun {
     }
 }
 
-/// Gives calls without ids those that we gave them, and to what came of them. What came of calls
-/// that were cut away before is left out.
+/// Gives calls without ids, or with ids that the client made, those that we gave them, and to what
+/// came of them. What came of calls that were cut away before is left out.
 fn with_ids(app: &App, who: Principal, begun: &Begun, said: &mut Vec<asked::Said>) {
     let mut open: VecDeque<CallId> = VecDeque::new();
+    // By the ids that the client made.
+    let mut given: HashMap<CallId, CallId> = HashMap::new();
     for (at, message) in said.iter_mut().enumerate() {
         if !message.calls.is_empty() {
             let known = begun.calls.get(&at);
@@ -270,45 +297,62 @@ fn with_ids(app: &App, who: Principal, begun: &Begun, said: &mut Vec<asked::Said
                 let ours = ours.next();
                 if call.id.0.is_empty() {
                     call.id = ours.unwrap_or_else(CallId::new);
+                } else if let Some(ours) = ours
+                    && !known.iter().flatten().any(|it| *it == call.id)
+                {
+                    let theirs = std::mem::replace(&mut call.id, ours.clone());
+                    given.insert(theirs, ours);
                 }
             }
             open = message.calls.iter().map(|call| call.id.clone()).collect();
         } else if message.role == Role::Tool {
             let first = open.pop_front();
-            message.answers = message.answers.take().or(first);
+            let named = message.answers.take();
+            let named = named.map(|id| given.get(&id).cloned().unwrap_or(id));
+            message.answers = named.or(first);
         }
     }
     said.retain(|message| message.role != Role::Tool || message.answers.is_some());
 }
 
 fn all(messages: Vec<Value>) -> Result<Vec<asked::Said>, NaviError> {
-    let said = (0..).zip(messages).map(|(number, message)| {
+    let said = (0..).zip(messages).filter_map(|(number, message)| {
         let read = serde_json::from_value(message);
         let read = read
             .map_err(|error| invalid(error.to_string()))
             .and_then(one);
-        read.map_err(|error| {
+        let read = read.map_err(|error| {
             NaviError::new(error.code, format!("messages[{number}]: {}", error.message))
-        })
+        });
+        read.transpose()
     });
     said.collect()
 }
 
-fn one(said: Said) -> Result<asked::Said, NaviError> {
-    let role = match said.role.as_str() {
-        "system" => Role::System,
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        "tool" => Role::Tool,
-        _ => return Err(invalid("role must be system, user, assistant or tool")),
-    };
-    let text = said.content.unwrap_or_default();
+/// Whose a message is. Ollama's templates pass over roles that they do not know: Continue sends
+/// what was thought as messages of one.
+fn role(name: &str) -> Option<Role> {
+    match name.to_ascii_lowercase().as_str() {
+        "system" => Some(Role::System),
+        "user" => Some(Role::User),
+        "assistant" => Some(Role::Assistant),
+        "tool" => Some(Role::Tool),
+        _ => None,
+    }
+}
+
+/// What a message says; none where it is passed over.
+fn one(said: Said) -> Result<Option<asked::Said>, NaviError> {
     let images = validate_images(said.images.unwrap_or_default())?;
-    let (text, images, _) = asked::heard(role, text, images, Vec::new())?;
     let calls = said.tool_calls.unwrap_or_default();
     asked::check_names(calls.iter().map(|call| call.function.name.as_str()))?;
+    let Some(role) = role(&said.role) else {
+        return Ok(None);
+    };
+    let text = said.content.unwrap_or_default();
+    let (text, images, _) = asked::heard(role, text, images, Vec::new())?;
     let calls = calls.into_iter().filter(|_| role == Role::Assistant);
-    Ok(asked::Said {
+    Ok(Some(asked::Said {
         images,
         calls: calls
             .map(|Called { id, function }| ToolCall {
@@ -319,7 +363,7 @@ fn one(said: Said) -> Result<asked::Said, NaviError> {
             .collect(),
         answers: said.tool_call_id.filter(|id| !id.is_empty()).map(CallId),
         ..asked::Said::text(role, text)
-    })
+    }))
 }
 
 fn offered(Offered { function }: Offered) -> OfferedByProgram {

@@ -32,7 +32,8 @@ pub(super) struct Request {
 pub(crate) struct ChatCompletionRequest {
     /// `navi` or `navi/PROFILE`.
     model: String,
-    /// The last one is what is to be answered: a message of the user's, or results of tools.
+    /// The last one is what is to be answered: a message of the user's, results of tools, or an
+    /// answer of the assistant's, which is gone on with.
     messages: Vec<Said>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
@@ -44,6 +45,10 @@ pub(crate) struct ChatCompletionRequest {
     response_format: Option<Value>,
     /// Navi gives one answer.
     n: Option<u32>,
+    /// What `tools` were before.
+    functions: Option<Vec<Value>>,
+    /// What `tool_choice` was before.
+    function_call: Option<Value>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -148,6 +153,18 @@ impl Request {
         let (body, said, hash) = read.map_err(|error| error.0)?;
         if body.n.is_some_and(|n| n != 1) {
             return Err(invalid("n must be 1: Navi gives one answer"));
+        }
+        if body
+            .functions
+            .is_some_and(|functions| !functions.is_empty())
+        {
+            return Err(invalid("functions cannot be taken: send them as `tools`"));
+        }
+        let choice = body.function_call.unwrap_or_default();
+        if !(choice.is_null() || choice == "auto" || choice == "none") {
+            return Err(invalid(
+                "function_call cannot be taken: send functions as `tools`, and this as `tool_choice`",
+            ));
         }
         let tools = body.tools.unwrap_or_default().into_iter().map(offered);
         let tools = asked::checked(tools.collect::<Result<_, _>>()?)?;

@@ -48,7 +48,8 @@ pub(crate) struct ResponseRequest {
     stream: Option<bool>,
     /// Those of the type `function` are taken; others are passed over.
     #[serde(default)]
-    tools: Option<Vec<Offered>>,
+    #[schemars(with = "Option<Vec<Offered>>")]
+    tools: Option<Vec<Value>>,
     /// Of `tools`: with `required`, or a function of them, the answer is a call.
     #[serde(default)]
     tool_choice: Option<Value>,
@@ -162,7 +163,8 @@ pub(super) struct Request {
     pub(super) background: bool,
     pub(super) streamed: bool,
     pub(super) terms: Terms,
-    /// As they were sent, to be given back.
+    /// As they were sent, to be given back; of the tools those that are taken.
+    pub(super) tools: Vec<Value>,
     pub(super) tool_choice: Value,
     pub(super) format: Value,
     pub(super) metadata: Map<String, Value>,
@@ -197,10 +199,12 @@ impl Request {
             let mut body = body::parse::<ResponseRequest>(bytes)?;
             let input = std::mem::replace(&mut body.input, Input::Items(Vec::new()));
             let entries = entries(input).map_err(ApiError)?;
-            Ok((body, entries, Sha256::digest(bytes).into()))
+            let tools = functions(body.tools.take().unwrap_or_default()).map_err(ApiError)?;
+            Ok((body, entries, tools, Sha256::digest(bytes).into()))
         };
         let read = body::read(bytes, reader).await;
-        let (body, entries, hash) = read.map_err(|error| error.0)?;
+        let (body, entries, tools, hash) = read.map_err(|error| error.0)?;
+        let (tools, offered): (Vec<Value>, Vec<OfferedByProgram>) = tools.into_iter().unzip();
         let previous = body.previous_response_id.as_deref();
         let previous = previous.map(|id| ResponseId::read(id).ok_or_else(|| super::unknown(id)));
         let conversation = body.conversation.map(|it| match it {
@@ -215,11 +219,9 @@ impl Request {
         if background && stores == Some(false) {
             return Err(invalid("background goes with store alone"));
         }
-        let tools = body.tools.unwrap_or_default().into_iter();
-        let tools = tools.filter(|tool| tool.r#type == "function");
-        let tools = asked::checked(tools.map(offered).collect::<Result<_, _>>()?)?;
+        let offered = asked::checked(offered)?;
         let format = body.text.and_then(|text| text.format);
-        let mut terms = asked::chosen(body.tool_choice.as_ref(), tools, Written::Flat)?;
+        let mut terms = asked::chosen(body.tool_choice.as_ref(), offered, Written::Flat)?;
         terms.demands.form = asked::form(format.as_ref(), Written::Flat)?;
         Ok(Self {
             model: body.model,
@@ -231,6 +233,7 @@ impl Request {
             background,
             streamed: body.stream.unwrap_or(false),
             terms,
+            tools,
             tool_choice: body.tool_choice.unwrap_or_else(|| json!("auto")),
             format: format.unwrap_or_else(|| json!({"type": "text"})),
             metadata: body.metadata.unwrap_or_default(),
@@ -374,8 +377,20 @@ fn content(content: Option<Content>) -> Result<(String, Vec<String>, Vec<SentFil
     Ok((texts.join("\n"), images, files))
 }
 
-fn offered(tool: Offered) -> Result<OfferedByProgram, NaviError> {
-    let name = tool.name;
-    let name = name.ok_or_else(|| invalid("a tool's name is missing"))?;
-    Ok(asked::offered(name, tool.description, tool.parameters))
+/// The functions among tools, each as it was sent and as it is lent.
+fn functions(tools: Vec<Value>) -> Result<Vec<(Value, OfferedByProgram)>, NaviError> {
+    let mut functions = Vec::new();
+    for (number, tool) in (0..).zip(tools) {
+        let wrong = |reason: String| invalid(format!("tools[{number}]: {reason}"));
+        let read = Offered::deserialize(&tool).map_err(|error| wrong(error.to_string()))?;
+        if read.r#type != "function" {
+            continue;
+        }
+        let name = read
+            .name
+            .ok_or_else(|| wrong("its name is missing".to_owned()))?;
+        let offered = asked::offered(name, read.description, read.parameters);
+        functions.push((tool, offered));
+    }
+    Ok(functions)
 }

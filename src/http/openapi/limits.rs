@@ -192,6 +192,11 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
             demanded::with_tools(&json!({"minItems": 1})),
         ),
         ("ChatCompletionRequest/n", json!({"enum": [1, null]})),
+        ("ChatCompletionRequest/functions", json!({"maxItems": 0})),
+        (
+            "ChatCompletionRequest/function_call",
+            json!({"enum": ["auto", "none", null]}),
+        ),
         (
             "ChatCompletionRequest/tool_choice",
             demanded::nested_choice(&tool),
@@ -237,7 +242,7 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         (
             "OllamaMessage",
             json!({"anyOf": [
-                {"properties": {"role": {"not": {"const": "system"}}}},
+                {"properties": {"role": {"not": {"pattern": "^[Ss][Yy][Ss][Tt][Ee][Mm]$"}}}},
                 {"properties": {"images": {"maxItems": 0}}},
             ]}),
         ),
@@ -245,9 +250,13 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("OllamaGenerateRequest/images/items", image.clone()),
         (
             "OllamaMessage/role",
-            json!({"enum": ["system", "user", "assistant", "tool"]}),
+            json!({"anyOf": [
+                {"enum": ["system", "user", "assistant", "tool"]},
+                {"type": "string"},
+            ]}),
         ),
         ("OllamaMessage/images/items", image),
+        ("OllamaShowRequest", either("model", "name")),
         ("OllamaFunction/name", tool),
         (
             "OllamaFunction/parameters",
@@ -259,6 +268,13 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
 
 fn within<T: serde::Serialize>(range: &RangeInclusive<T>) -> Value {
     json!({"minimum": range.start(), "maximum": range.end()})
+}
+
+/// A text in at least one of two fields.
+fn either(one: &str, other: &str) -> Value {
+    let with =
+        |there: &str| json!({"required": [there], "properties": {there: {"type": "string"}}});
+    json!({"anyOf": [with(one), with(other)]})
 }
 
 /// A text in one of two fields, and nothing in the other.

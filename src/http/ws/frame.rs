@@ -5,6 +5,7 @@ use navi_actors::protocol::command::ClientFrame;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::RunId;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::http::values::{self, LIST, OBJECT};
@@ -49,6 +50,19 @@ impl Refusal {
         NaviError::new(code, message).into()
     }
 
+    /// Of a frame that is not parsed: no value of it is made but its `client_id`.
+    pub(crate) fn unread(error: NaviError, text: &str) -> Self {
+        #[derive(Deserialize)]
+        struct Named {
+            client_id: Option<String>,
+        }
+        let named = serde_json::from_str::<Named>(text).ok();
+        Self {
+            error,
+            client_id: client_id(named.and_then(|named| named.client_id).as_deref()),
+        }
+    }
+
     /// The frame that tells it to this tab alone: no `seq`, no run.
     pub(crate) fn to_json(&self) -> String {
         let error = Event::Error {
@@ -86,12 +100,13 @@ pub(crate) struct Parsed {
 /// many values.
 pub(crate) fn parse(text: &str) -> Result<Parsed, Refusal> {
     if values::are_more_than(MAX_VALUES, text.as_bytes()) {
-        return Err(Refusal::new(
+        let error = NaviError::new(
             ErrorCode::FrameTooLarge,
             format!(
                 "the frame has over {MAX_VALUES} values, which is the limit (a key is one, a list counts as {LIST}, an object as {OBJECT}); send what its type names, and nothing else"
             ),
-        ));
+        );
+        return Err(Refusal::unread(error, text));
     }
     let value: Value = serde_json::from_str(text)
         .map_err(|error| Refusal::new(ErrorCode::InvalidJson, error.to_string()))?;
@@ -101,7 +116,7 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, Refusal> {
             "a frame is a JSON object with a `type`",
         ));
     };
-    let client_id = client_id(fields.get("client_id"));
+    let client_id = client_id(fields.get("client_id").and_then(Value::as_str));
     let refuse = |code, message: String| Refusal {
         error: NaviError::new(code, message),
         client_id: client_id.clone(),
@@ -138,10 +153,8 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, Refusal> {
 }
 
 /// One that is too long to be valid is not sent back either.
-fn client_id(value: Option<&Value>) -> Option<String> {
-    value
-        .and_then(Value::as_str)
-        .filter(|id| id.chars().count() <= MAX_CLIENT_ID_CHARS)
+fn client_id(id: Option<&str>) -> Option<String> {
+    id.filter(|id| id.chars().count() <= MAX_CLIENT_ID_CHARS)
         .map(str::to_owned)
 }
 
@@ -278,6 +291,10 @@ mod tests {
         assert_eq!(fault(&zeros(room + 1)), ErrorCode::FrameTooLarge);
         assert_eq!(fault(&zeros(room)), ErrorCode::InvalidJson);
         assert!(parse(&format!("{}}}", zeros(room))).is_ok());
+        let named = format!("{},\"client_id\":\"c1\"}}", zeros(room + 1));
+        let refusal = parse(&named).unwrap_err();
+        assert_eq!(refusal.error.code, ErrorCode::FrameTooLarge);
+        assert_eq!(refusal.client_id.as_deref(), Some("c1"));
         // A message with all that it may have.
         let all = json!({"type": "message", "content": "x".repeat(MAX_CONTENT_BYTES),
             "images": vec!["aGk="; MAX_IMAGES],

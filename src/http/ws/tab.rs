@@ -17,12 +17,15 @@ use navi_actors::protocol::command::{ClientFrame, SendMode};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::Event;
 use navi_actors::protocol::ids::{SessionId, UserId};
+use navi_actors::store::KnownMessage;
+use tokio::sync::oneshot;
 
 use super::assemble::{Assembled, Assembly};
 use super::frame::{self, Parsed, Refusal};
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
+use super::incoming::too_large;
 use super::rate::{FrameRate, frame_rate};
-use super::{Admission, Subscription, feed_ended, in_portions, logged_out};
+use super::{Admission, Subscription, feed_ended, in_portions, logged_out, max_message_bytes};
 use crate::access::Principal;
 use crate::http::App;
 use crate::http::error::close_reason;
@@ -57,6 +60,8 @@ pub(crate) struct TabActor {
     busy: bool,
     closing: bool,
     admission: Admission,
+    /// Why no more of its bytes are taken; heard from the start on.
+    refused: Option<oneshot::Receiver<NaviError>>,
 }
 
 impl TabActor {
@@ -65,6 +70,7 @@ impl TabActor {
         who: &Principal,
         subscription: Result<Subscription, NaviError>,
         admission: Admission,
+        refused: oneshot::Receiver<NaviError>,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -74,12 +80,13 @@ impl TabActor {
             subscription,
             heartbeat: Heartbeat::new(now),
             rate: frame_rate(),
-            assembly: Assembly::new(MAX_MESSAGE_JSON_BYTES),
+            assembly: Assembly::new(max_message_bytes(who.grant)),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             busy: true,
             closing: false,
             admission,
+            refused: Some(refused),
         }
     }
 }
@@ -90,6 +97,13 @@ impl Actor for TabActor {
     fn started(&mut self, ctx: &mut Self::Context) {
         let ended = self.admission.hold.ended().into_actor(self);
         ctx.spawn(ended.map(|(), tab, ctx| tab.close(logged_out(), ctx)));
+        if let Some(refused) = self.refused.take() {
+            ctx.spawn(refused.into_actor(self).map(|refused, tab, ctx| {
+                if let Ok(error) = refused {
+                    tab.close(close_reason(&error), ctx);
+                }
+            }));
+        }
         ctx.run_interval(PING_INTERVAL, |tab, ctx| {
             if tab.heartbeat.is_silent(Instant::now()) {
                 ctx.stop();
@@ -153,7 +167,10 @@ impl StreamHandler<Result<ws::Message, ProtocolError>> for TabActor {
                 Assembled::Partly => {}
                 Assembled::Text(text) => self.take(text, ctx),
                 Assembled::Binary => refuse_binary(ctx),
-                Assembled::TooLarge => self.close(too_large(), ctx),
+                Assembled::TooLarge => {
+                    let error = too_large(max_message_bytes(self.grant));
+                    self.close(close_reason(&error), ctx);
+                }
                 Assembled::NotText => self.close(because(CloseCode::Invalid, "not UTF-8"), ctx),
                 Assembled::OutOfOrder => self.close(out_of_order(), ctx),
             },
@@ -164,7 +181,6 @@ impl StreamHandler<Result<ws::Message, ProtocolError>> for TabActor {
                 ctx.close(Some(CloseCode::Normal.into()));
                 ctx.stop();
             }
-            Err(ProtocolError::Overflow) => self.close(too_large(), ctx),
             Err(ProtocolError::Io(_)) => self.close(because(CloseCode::Invalid, "not UTF-8"), ctx),
             Err(_) => self.close(out_of_order(), ctx),
         }
@@ -223,16 +239,17 @@ impl TabActor {
         }
         if self.waiting.len() >= MAX_WAITING || self.waiting_bytes + text.len() > MAX_WAITING_BYTES
         {
-            let mut refusal = Refusal::new(
+            let error = NaviError::new(
                 ErrorCode::RateLimited,
                 "too many frames wait already; send this one again when they are answered",
             );
-            refusal.client_id = match parsed {
-                Some(Ok(parsed)) => parsed.client_id,
-                Some(Err(wrong)) => wrong.client_id,
-                None => None,
-            };
-            ctx.text(refusal.to_json());
+            let refused = unread(error, text).into_actor(self);
+            // No other frame is taken in meanwhile: what is held stays bounded.
+            ctx.wait(refused.map(|refusal, tab, ctx| {
+                if !tab.is_over() {
+                    ctx.text(refusal.to_json());
+                }
+            }));
             return;
         }
         self.waiting_bytes += text.len();
@@ -291,7 +308,9 @@ async fn handle(
         frame::parse(&text)
     } else {
         // So large is a message, or what changes one: nothing is made of it for who may send none.
-        grant.check(Action::Converse)?;
+        if let Err(error) = grant.check(Action::Converse) {
+            return Err(unread(error, text).await);
+        }
         web::block(move || frame::parse(&text))
             .await
             .unwrap_or_else(|_| {
@@ -308,8 +327,14 @@ async fn handle(
     let done = match frame {
         ClientFrame::Message(input) => {
             let content = input.content.clone();
-            let accepted = engine.send(user, session, input).await;
-            accepted.map(|accepted| again(accepted, client_id.clone(), content))
+            match engine.send(user, session, input).await {
+                Ok(accepted) if accepted.duplicate => {
+                    let client_id = client_id.clone().unwrap_or_default();
+                    let known = engine.known_message(user, session, client_id.clone()).await;
+                    known.map(|known| Some(again(accepted, client_id, content, known)))
+                }
+                sent => sent.map(|_| None),
+            }
         }
         ClientFrame::Stop { hold } => {
             let stopped = engine.stop_run(user, session, hold).await;
@@ -353,26 +378,59 @@ async fn handle(
     done.map_err(|error| Refusal { error, client_id })
 }
 
+/// The refusal of a frame that is not parsed. A large one is searched for its `client_id` beside
+/// the arbiter.
+async fn unread(error: NaviError, text: ByteString) -> Refusal {
+    if text.len() < LARGE_BYTES {
+        return Refusal::unread(error, &text);
+    }
+    let without = Refusal::from(error.clone());
+    web::block(move || Refusal::unread(error, &text))
+        .await
+        .unwrap_or(without)
+}
+
 fn pong() -> String {
     frame::for_one_tab(None, Event::Pong {})
 }
 
 /// A message that was accepted before is told again to the tab that sent it again, without a
-/// number: its event went out when it was accepted.
-fn again(accepted: Accepted, client_id: Option<String>, content: String) -> Option<String> {
+/// number: its event went out when it was accepted. It is told as it is stored; one that was
+/// withdrawn, as it came.
+fn again(
+    accepted: Accepted,
+    client_id: String,
+    content: String,
+    known: Option<KnownMessage>,
+) -> String {
+    let (mode, content, images, files, author) = match known {
+        Some(KnownMessage::Sent(sent)) => (
+            SendMode::Queue,
+            sent.content.unwrap_or_default(),
+            sent.images,
+            sent.files,
+            sent.author,
+        ),
+        Some(KnownMessage::Queued(queued)) => (
+            queued.mode,
+            queued.content,
+            queued.images,
+            queued.files,
+            queued.author,
+        ),
+        None => (SendMode::Queue, content, Vec::new(), Vec::new(), None),
+    };
     let event = Event::MessageAccepted {
-        client_id,
+        client_id: Some(client_id),
         message_id: accepted.message_id,
         queued: accepted.queued,
-        mode: SendMode::Queue,
+        mode,
         content,
-        images: Vec::new(),
-        files: Vec::new(),
-        author: None,
+        images,
+        files,
+        author,
     };
-    accepted
-        .duplicate
-        .then(|| frame::for_one_tab(Some(accepted.run_id), event))
+    frame::for_one_tab(Some(accepted.run_id), event)
 }
 
 /// The middle of a long message is bounded by its bytes, not by its frames.
@@ -386,13 +444,6 @@ fn refuse_binary(ctx: &mut WebsocketContext<TabActor>) {
         "frames are text; send JSON in a text frame",
     );
     ctx.text(refusal.to_json());
-}
-
-fn too_large() -> CloseReason {
-    close_reason(&NaviError::new(
-        ErrorCode::FrameTooLarge,
-        format!("the frame has over {MAX_MESSAGE_JSON_BYTES} bytes, which is the limit"),
-    ))
 }
 
 fn out_of_order() -> CloseReason {

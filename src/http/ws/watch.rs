@@ -9,6 +9,7 @@ use bytestring::ByteString;
 use navi_actors::hub::HubFrame;
 use navi_actors::protocol::command::ClientFrame;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
+use tokio::sync::oneshot;
 
 use super::frame;
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
@@ -31,10 +32,17 @@ pub(crate) struct WatchActor {
     rate: FrameRate,
     closing: bool,
     admission: Admission,
+    /// Why no more of its bytes are taken; heard from the start on.
+    refused: Option<oneshot::Receiver<NaviError>>,
 }
 
 impl WatchActor {
-    pub(crate) fn new(app: App, who: Principal, admission: Admission) -> Self {
+    pub(crate) fn new(
+        app: App,
+        who: Principal,
+        admission: Admission,
+        refused: oneshot::Receiver<NaviError>,
+    ) -> Self {
         let now = Instant::now();
         Self {
             app,
@@ -43,6 +51,7 @@ impl WatchActor {
             rate: frame_rate(),
             closing: false,
             admission,
+            refused: Some(refused),
         }
     }
 
@@ -62,6 +71,13 @@ impl Actor for WatchActor {
     fn started(&mut self, ctx: &mut Self::Context) {
         let ended = self.admission.hold.ended().into_actor(self);
         ctx.spawn(ended.map(|(), page, ctx| page.close(logged_out(), ctx)));
+        if let Some(refused) = self.refused.take() {
+            ctx.spawn(refused.into_actor(self).map(|refused, page, ctx| {
+                if let Ok(error) = refused {
+                    page.close(close_reason(&error), ctx);
+                }
+            }));
+        }
         ctx.run_interval(PING_INTERVAL, |page, ctx| {
             if page.heartbeat.is_silent(Instant::now()) {
                 ctx.stop();

@@ -132,7 +132,6 @@ export const places = {
   'import.unknown': 'This file holds no conversation that Navi can read.',
   'import.unreadable': 'This file could not be read.',
   'import.too_large': 'This file is over {n} MB.',
-  'import.failed': 'Navi did not take it in.',
 
   'notify.on': 'Notify me when Navi is done or needs me',
   'notify.off': 'No notifications any more',

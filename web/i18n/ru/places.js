@@ -132,7 +132,6 @@ export const places = {
   'import.unknown': 'В этом файле нет разговора, который Navi может прочитать.',
   'import.unreadable': 'Не удалось прочитать этот файл.',
   'import.too_large': 'Этот файл больше {n} МБ.',
-  'import.failed': 'Navi не приняла этот разговор.',
 
   'notify.on': 'Сообщать, когда Navi закончит или ждёт меня',
   'notify.off': 'Больше не сообщать',

@@ -132,7 +132,6 @@ export const places = {
   'import.unknown': 'У цьому файлі немає розмови, яку Navi може прочитати.',
   'import.unreadable': 'Не вдалося прочитати цей файл.',
   'import.too_large': 'Цей файл більший за {n} МБ.',
-  'import.failed': 'Navi не прийняла цієї розмови.',
 
   'notify.on': 'Сповіщати, коли Navi закінчить або чекає на мене',
   'notify.off': 'Більше не сповіщати',

@@ -20,7 +20,7 @@ use crate::protocol::todo::{Scratchpad, TodoItem};
 pub use summary::{
     SummaryFault, answer_tokens, checked, language, request_messages, summary_message,
 };
-pub use transcript::{transcript, transcript_limit};
+pub use transcript::transcript;
 
 /// The session's state that code carries over a compression, so that no model can lose it.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::context::{ContextMessage, Conversation, assemble, estimate_tokens};
+use crate::domain::context::{
+    ContextMessage, Conversation, assemble, estimate_tokens, text_tokens,
+};
 use crate::domain::talk::{NOW, anything, asked, planned, result, run, said, user};
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::ids::CallId;
@@ -139,7 +141,7 @@ fn older_turns_become_text_with_short_arguments_and_results() {
         picture,
         plan,
     ]);
-    let text = transcript(&messages, None, transcript_limit(65_536));
+    let text = transcript(&messages, None, 65_536);
     let lines: Vec<&str> = text.lines().collect();
     let arguments = lines[2].strip_prefix("Navi called filesystem ");
     assert_eq!(arguments.map(|text| text.chars().count()), Some(120));
@@ -157,7 +159,7 @@ fn the_whole_is_cut_to_12_000_characters_and_the_newest_survives() {
         ]
     });
     let messages = numbered(talk);
-    let text = transcript(&messages, None, transcript_limit(65_536));
+    let text = transcript(&messages, None, 65_536);
     let chars = text.chars().count();
     assert!((11_700..=12_000).contains(&chars), "{chars}");
     assert!(
@@ -171,10 +173,21 @@ fn the_whole_is_cut_to_12_000_characters_and_the_newest_survives() {
         user(2, &"x".repeat(50_000)),
         user(3, "late"),
     ]);
-    let text = transcript(&paste, None, transcript_limit(0));
+    let text = transcript(&paste, None, 0);
     assert!(text.starts_with("User: early\nUser: xxx") && text.ends_with("xxx\nUser: late"));
     // A small window gets a short transcript.
-    assert_eq!(transcript_limit(2_048), 2_048);
+    let chars = transcript(&messages, None, 2_048).chars().count();
+    assert!((1_800..=2_048).contains(&chars), "{chars}");
+}
+
+#[test]
+fn a_transcript_takes_half_of_the_window_in_any_script() {
+    for words in ["会議の議事録を読む。", "0123456789 "] {
+        let talk = (1..=200).map(|number| user(number, &words.repeat(12)));
+        let text = transcript(&numbered(talk), None, 8_192);
+        let tokens = text_tokens(&text);
+        assert!((3_500..=4_096).contains(&tokens), "{tokens} of {words}");
+    }
 }
 
 #[test]
@@ -415,11 +428,12 @@ proptest! {
     fn a_transcript_is_never_longer_than_it_may_be(
         messages in anything(),
         earlier in prop::option::of("\\PC{0,300}"),
-        limit in 0usize..2_000,
+        window in 1u32..2_000,
     ) {
         let earlier = earlier.map(|text| user(1, &text));
-        let text = transcript(&numbered(messages), earlier.as_ref(), limit);
-        prop_assert!(text.chars().count() <= limit);
+        let text = transcript(&numbered(messages), earlier.as_ref(), window);
+        prop_assert!(text.chars().count() <= window as usize);
+        prop_assert!(text_tokens(&text) <= window / 2);
     }
 }
 

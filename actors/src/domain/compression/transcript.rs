@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 
 use super::summary::own_text;
+use crate::domain::context::text_tokens;
 use crate::domain::cut::clip;
 use crate::domain::files;
 use crate::protocol::message::{Message, MessageState, Role, ToolOutcome};
@@ -16,22 +17,33 @@ const MAX_RESULT_CHARS: usize = 300;
 /// Stands first where not everything found room.
 const OLDEST_LEFT_OUT: &str = "[The oldest part is left out.]\n";
 
-/// The most characters of a transcript in a window of so many tokens. Half the window, at the
-/// two characters a token of scripts that models know less well; the rest is for the
-/// instructions and the answer.
+/// Who said what, a message a paragraph, in half of a window of so many tokens: the rest is for
+/// the instructions and the answer. A window of 0 is one that nobody knows.
 #[must_use]
-pub fn transcript_limit(window: u32) -> usize {
-    match usize::try_from(window) {
+pub fn transcript<M: Borrow<Message>>(
+    old: &[(u64, M)],
+    earlier_summary: Option<&Message>,
+    window: u32,
+) -> String {
+    let mut max_chars = match usize::try_from(window) {
         Ok(0) | Err(_) => MAX_CHARS,
         Ok(window) => window.min(MAX_CHARS),
+    };
+    loop {
+        let text = within(old, earlier_summary, max_chars);
+        let (tokens, most) = (text_tokens(&text), window / 2);
+        if window == 0 || tokens <= most {
+            return text;
+        }
+        // A figure is a token, and so, nearly, is a letter of some scripts. Less each time.
+        max_chars = text.chars().count() * most as usize / tokens as usize;
     }
 }
 
-/// Who said what, a message a paragraph, in at most `max_chars` characters. The summary of what
-/// came before stands first, with at most half of the room; of the messages the newest are
-/// kept. One long text takes no more than a third, so that it doesn't push out all others.
-#[must_use]
-pub fn transcript<M: Borrow<Message>>(
+/// The same in at most `max_chars` characters. The summary of what came before stands first,
+/// with at most half of the room; of the messages the newest are kept. One long text takes no
+/// more than a third, so that it doesn't push out all others.
+fn within<M: Borrow<Message>>(
     old: &[(u64, M)],
     earlier_summary: Option<&Message>,
     max_chars: usize,

@@ -59,7 +59,9 @@ fn sentences_of(text: &str, lacks: &impl Fn(&str) -> bool) -> Option<String> {
         .split_inclusive(". ")
         .filter(|sentence| !names(sentence).any(lacks))
         .collect();
-    (text.trim().is_empty() || kept.trim().len() > 1).then(|| kept.trim_end().to_owned())
+    // A full stop may be left of them.
+    let stands = kept.len() == text.len() || kept.trim().len() > 1;
+    stands.then(|| kept.trim_end().to_owned())
 }
 
 /// What stands in backticks.
@@ -102,6 +104,12 @@ Be short.";
             |name| tools.contains(&name),
             |name| offered.contains(&name),
         )
+    }
+
+    #[test]
+    fn a_line_that_names_no_tool_stays_however_short_it_is() {
+        let prompt = "As JSON:\n{\n  \"a\": 1\n}\n\nGrades:\n- A\n- B\n\nEnd.";
+        assert_eq!(for_tools(prompt, |_| true, |_| false), prompt);
     }
 
     #[test]

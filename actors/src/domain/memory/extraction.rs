@@ -15,6 +15,7 @@ use super::{
     CATEGORIES, FactName, MAX_KEY_CHARS, MAX_VALUE_CHARS, NewFact, OTHER, UNCONFIRMED, cut_chars,
     in_form, known_category, one_line, search, snake_case, words,
 };
+use crate::domain::cut::cut_middle;
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::error::ErrorCode;
 use crate::protocol::ids::{MessageId, SessionId};
@@ -89,6 +90,19 @@ impl Said {
             at,
         }
     }
+
+    /// What stands of it in the prompt: nothing where it is empty, or where the assistant may be
+    /// repeating text from outside.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let name = match self.by {
+            _ if self.text.is_empty() => return String::new(),
+            Speaker::Assistant if self.tainted => return String::new(),
+            Speaker::User => "User",
+            Speaker::Assistant => "Assistant",
+        };
+        format!("{name}: {}\n\n", self.text)
+    }
 }
 
 /// How much of a conversation is read at once, in bytes, by a model with this window in
@@ -122,7 +136,8 @@ pub fn is_the_sessions_fault(code: ErrorCode) -> bool {
 }
 
 /// What the model is asked. `known` are the user's facts; of what was said no more than
-/// `most_bytes` is shown.
+/// `most_bytes` is shown, in whole messages. The first one, where it is too large alone, is cut
+/// in the middle.
 #[must_use]
 pub fn prompt(said: &[Said], known: &[Fact], most_bytes: usize) -> Vec<ChatMessage> {
     let mut system = INSTRUCTION.to_owned();
@@ -142,20 +157,12 @@ pub fn prompt(said: &[Said], known: &[Fact], most_bytes: usize) -> Vec<ChatMessa
         let _ = write!(system, "\n\nKnown facts:{shown}");
     }
     let mut talk = String::new();
-    let shown = said
-        .iter()
-        .filter(|said| said.by == Speaker::User || !said.tainted);
-    for said in shown {
-        let name = match said.by {
-            Speaker::User => "User",
-            Speaker::Assistant => "Assistant",
-        };
+    for shown in said.iter().map(Said::shown) {
         let room = most_bytes.saturating_sub(talk.len());
-        let text = &said.text[..said.text.floor_char_boundary(room)];
-        let _ = write!(talk, "{name}: {text}\n\n");
-        if talk.len() >= most_bytes {
+        if shown.len() > room && !talk.is_empty() {
             break;
         }
+        talk.push_str(&cut_middle(&shown, room));
     }
     vec![
         ChatMessage::System { content: system },

@@ -157,7 +157,8 @@ fn the_prompt_is_bounded_and_names_what_is_known() {
     assert!(system.contains("people/friend_0: Ann"));
     assert!(system.len() < INSTRUCTION.len() + KNOWN_BYTES + 600);
     assert!(user.len() < 3_200, "{}", user.len());
-    assert!(user.contains("User: довго"));
+    assert!(user.contains("User: довго") && user.contains("bytes cut here"));
+    assert_eq!(user.matches("User: ").count(), 1);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn new(value: &str, confidence: f32, seconds: i64) -> NewFact {
 }
 
 #[test]
-fn newer_wins_and_an_equal_value_changes_nothing() {
+fn newer_wins_and_an_equal_value_is_said_again() {
     let known = fact("places", "home", "Kyiv", 10);
     for (new, expected) in [
         (new("Lviv", 0.6, 20), Merge::Replace),
@@ -37,8 +37,11 @@ fn newer_wins_and_an_equal_value_changes_nothing() {
         (new("Lviv", UNCONFIRMED, 20), Merge::Keep),
         (new("Lviv", 1.0, 10), Merge::Replace),
         (new("Lviv", 1.0, 9), Merge::Keep),
-        (new("Kyiv", 0.8, 20), Merge::Keep),
+        (new("Kyiv", 0.8, 20), Merge::Renew),
+        (new("Kyiv", 0.8, 9), Merge::Keep),
+        (new("Kyiv", UNCONFIRMED, 20), Merge::Keep),
         (new("Kyiv", 1.0, 20), Merge::Confirm),
+        (new("Kyiv", 1.0, 9), Merge::Confirm),
     ] {
         assert_eq!(merge(Some(&known), None, &new), expected, "{new:?}");
     }

@@ -112,8 +112,10 @@ pub fn value(text: &str) -> Result<String, String> {
 /// What a new fact does to what is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// Nothing: it says the same, or is older or less certain than what is known.
+    /// Nothing: it says the same as before, or is older or less certain than what is known.
     Keep,
+    /// The same value, said again later.
+    Renew,
     /// The same value, now with more confidence.
     Confirm,
     Create,
@@ -121,22 +123,19 @@ pub enum Merge {
     Replace,
 }
 
-/// Newer wins, unless it is unconfirmed and the old value is not; an equal value changes
-/// nothing. What was said before the fact was forgotten stays forgotten.
+/// Newer wins, unless it is unconfirmed and the old value is not; so does an equal value, which
+/// makes what is known newer. What was said before the fact was forgotten stays forgotten.
 #[must_use]
 pub fn merge(known: Option<&Fact>, forgotten_at: Option<DateTime<Utc>>, new: &NewFact) -> Merge {
     match known {
         None if forgotten_at.is_some_and(|forgotten| forgotten >= new.at) => Merge::Keep,
         None => Merge::Create,
-        Some(known) if known.value == new.value => {
-            if new.confidence > known.confidence {
-                Merge::Confirm
-            } else {
-                Merge::Keep
-            }
+        Some(known) if known.value == new.value && new.confidence > known.confidence => {
+            Merge::Confirm
         }
         Some(known) if new.at < known.updated_at => Merge::Keep,
         Some(known) if is_confirmed(known) && new.confidence <= UNCONFIRMED => Merge::Keep,
+        Some(known) if known.value == new.value => Merge::Renew,
         Some(_) => Merge::Replace,
     }
 }

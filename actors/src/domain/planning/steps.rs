@@ -45,9 +45,11 @@ impl ToolSteps {
         Self(steps.collect())
     }
 
-    /// The list as the model, too, and its user may have changed it.
+    /// The list as the model, too, and its user may have changed it. No call is under way where
+    /// it is looked at: the end of one that is noted here went down with its process.
     pub fn on_todo(&mut self, todo: &[TodoItem]) {
         self.0.retain_mut(|step| {
+            step.call = None;
             let item = todo.iter().find(|item| item.id == step.number);
             step.has_failed = item.is_some_and(|item| item.status == TodoStatus::Failed);
             step.held = item.is_some_and(|item| item.held);

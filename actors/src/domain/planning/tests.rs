@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::todo::MAX_TEXT_CHARS;
+use crate::domain::talk::{NOW, call};
+use crate::domain::todo::{MAX_TEXT_CHARS, of_plan};
 use crate::protocol::plan::Executor;
 use crate::protocol::tool::Effect;
 
@@ -540,6 +541,18 @@ fn a_planner_outlives_a_restart() {
         let stored = serde_json::to_string(&phase).unwrap();
         assert_eq!(serde_json::from_str::<Planner>(&stored).unwrap(), phase);
     }
+}
+
+#[test]
+fn a_step_whose_call_went_down_with_its_process_is_that_of_the_next_call_of_its_tool() {
+    let planned = plan("1. Read it | TOOL: filesystem\n2. Look it up | TOOL: web_search");
+    let mut steps = ToolSteps::of(&planned.steps);
+    let mut begins = |id: &str| {
+        steps.on_todo(&of_plan(&planned.steps, &[], NOW));
+        steps.begin(&call(id)).map(|mark| mark.number)
+    };
+    assert_eq!(begins("lost"), Some(1));
+    assert_eq!(begins("again"), Some(1));
 }
 
 proptest! {

@@ -41,6 +41,7 @@ impl RunLoop {
     /// else of the answer, it fails.
     pub fn on_time_up(&mut self, partial: Option<ModelReply>, now: DateTime<Utc>) -> Vec<Record> {
         let mut records = Vec::new();
+        self.time_is_up = true;
         match &mut self.phase {
             Phase::Ended(_) => {}
             Phase::Model(ToolUse::Withheld) if self.demands.is_empty() => {

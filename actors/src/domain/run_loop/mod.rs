@@ -7,6 +7,7 @@
 mod call_end;
 mod calls;
 mod ending;
+mod notes;
 mod reply;
 mod steps;
 mod unfinished;
@@ -28,8 +29,7 @@ use serde::{Deserialize, Serialize};
 use self::calls::OpenCalls;
 use super::consent::Asking;
 use super::demands::Demands;
-use super::guards::{Guards, Iteration, Progress};
-use super::plan_edit;
+use super::guards::{Guards, Iteration};
 use super::planning::{self, Planned, Planner, PlanningReply, Task, ToolSteps};
 use crate::protocol::chat::Usage;
 use crate::protocol::event::Event;
@@ -37,16 +37,7 @@ use crate::protocol::ids::{CallId, MessageId, Origin};
 use crate::protocol::message::{Message, MessageState, ToolCall};
 use crate::protocol::plan::Plan;
 use crate::protocol::profile::{Profile, ProfileFlags};
-use crate::protocol::todo::TodoItem;
-
-/// What the model is told once, right after its plan.
-const CARRY_OUT: &str = "[plan] Carry out the plan above now, one step after the other. Steps with TOOL are marked in the todo list as you call it; mark the others as you begin and end them.";
-
-/// What it is told when it may only say how things stand.
-const LIMIT: &str = "[limit] The limit of this task is reached. Say briefly what is done and what is not; call no tools.";
-
-/// What it is told where its answer was none.
-const UNFINISHED: &str = "[unfinished] You said what you would do, or wrote a call as text, and called no tool: nothing was done. Call the tool now, or tell the user what stands in the way.";
+use crate::protocol::todo::{TodoItem, TodoStatus};
 
 /// What a run starts from.
 #[derive(Clone, Debug)]
@@ -112,6 +103,9 @@ pub struct RunLoop {
     #[serde(default)]
     draft: String,
     phase: Phase,
+    /// Its time is up: it may only say how things stand.
+    #[serde(default)]
+    time_is_up: bool,
     /// It was left in the store at a safe point, to go on when the service is back.
     #[serde(default)]
     parked: bool,
@@ -160,6 +154,7 @@ impl RunLoop {
             demands: Demands::default(),
             draft: String::new(),
             phase,
+            time_is_up: false,
             parked: false,
         }
     }
@@ -268,10 +263,14 @@ impl RunLoop {
         self.todo = todo.to_vec();
     }
 
-    /// Another profile holds from the next iteration on.
+    /// Another profile, or the same as it is now, holds from the next iteration on.
     pub fn on_switch(&mut self, profile: &Profile, window: u32) -> Vec<Record> {
         self.flags = profile.flags.clone();
         self.max_iterations = profile.max_iterations.max(1);
+        // What a program demands of the next answer stays.
+        if let Phase::Model(ToolUse::Offered | ToolUse::Withheld) = self.phase {
+            self.phase = Phase::Model(self.offer());
+        }
         self.on_window(window)
     }
 
@@ -283,12 +282,10 @@ impl RunLoop {
         vec![Record::Window(window)]
     }
 
-    /// Child runs used tokens of this run's.
+    /// Child runs used tokens of this run's. To be told before the results of the calls that
+    /// started them.
     pub fn on_children(&mut self, tokens: u64) {
         self.children_tokens += tokens;
-        if self.phase == Phase::Model(ToolUse::Offered) {
-            self.phase = Phase::Model(self.offer());
-        }
     }
 
     /// What the program that asks demands of the answer from here on.
@@ -310,33 +307,6 @@ impl RunLoop {
     pub fn on_steered(&mut self, text: &str) {
         self.goal.push_str("\n\nThen the user added: ");
         self.goal.push_str(text);
-    }
-
-    /// What the model is told at the end of the next call, and only there.
-    #[must_use]
-    pub fn notes(&self) -> Vec<String> {
-        match self.phase {
-            Phase::Model(ToolUse::Withheld) => return vec![LIMIT.to_owned()],
-            Phase::Model(ToolUse::Demanded) => return vec![self.demands.note_of_call(&self.draft)],
-            Phase::Model(ToolUse::Formed) => return vec![Demands::note_of_form(&self.draft)],
-            _ => {}
-        }
-        let mut notes: Vec<String> = self.demands.note().into_iter().collect();
-        if self.fresh_plan {
-            notes.push(CARRY_OUT.to_owned());
-        }
-        if !self.origin.is_subagent() {
-            notes.extend(plan_edit::note(&self.todo, self.edits_since));
-        }
-        if self.unfinished {
-            notes.push(UNFINISHED.to_owned());
-        }
-        let progress = Progress {
-            iterations: self.iterations,
-            max_iterations: self.max_iterations,
-        };
-        notes.extend(self.guards.notes(progress, &self.goal, &self.flags));
-        notes
     }
 
     /// These calls begin. To be recorded before they do: that is what makes a crash
@@ -477,6 +447,9 @@ impl RunLoop {
         };
         let mark = self.steps.end(call_id, result.outcome, &result.text);
         let mut records = open.end(call_id, result, self.origin, now);
+        // Where a step is to be proven, the model marks it as done.
+        let proven = self.flags.step_validation_enabled;
+        let mark = mark.filter(|mark| !(proven && mark.status == TodoStatus::Done));
         records.extend(mark.map(Record::Mark));
         if open.is_empty() {
             self.phase = Phase::Model(self.offer());
@@ -486,7 +459,8 @@ impl RunLoop {
 
     /// Whether the model may go on calling tools.
     fn offer(&self) -> ToolUse {
-        if self.iterations < self.max_iterations && self.tokens_left() > 0 {
+        let goes_on = self.iterations < self.max_iterations && self.tokens_left() > 0;
+        if goes_on && !self.time_is_up {
             ToolUse::Offered
         } else if self.demands.form.is_some() && self.demands.calls.is_empty() {
             ToolUse::Formed

@@ -139,7 +139,12 @@ impl RunLoop {
         mut records: Vec<Record>,
         now: DateTime<Utc>,
     ) -> Vec<Record> {
-        if !std::mem::replace(&mut self.asked_again, true) {
+        if !self.asked_again {
+            if tools == ToolUse::Offered {
+                self.phase = Phase::Model(self.offer());
+            }
+            // At the limit it is another question, which may be asked twice as well.
+            self.asked_again = self.phase == Phase::Model(tools);
             return records;
         }
         if tools == ToolUse::Withheld && self.demands.is_empty() {

@@ -79,17 +79,20 @@ impl Session {
 
 /// What was asked and answered first, where the title is still made of it.
 fn first_exchange(messages: &[Arc<Message>], title: &str) -> Option<Exchange> {
-    let text = |role: Role| {
-        let mut of_role = messages
+    let texts = |role: Role| {
+        let of_role = messages
             .iter()
-            .rev()
             .filter(move |message| message.role == role && !message.is_plan);
-        of_role.find_map(|message| message.content.clone())
+        of_role.filter_map(|message| message.content.clone())
     };
-    let asked = text(Role::User)?;
+    let asked = texts(Role::User).next()?;
     (title == title::from_text(&asked)).then_some(())?;
     Some(Exchange {
-        answered: text(Role::Assistant)?.chars().take(ANSWER_CHARS).collect(),
+        answered: texts(Role::Assistant)
+            .next_back()?
+            .chars()
+            .take(ANSWER_CHARS)
+            .collect(),
         asked,
         title: title.to_owned(),
     })

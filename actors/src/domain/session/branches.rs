@@ -9,7 +9,7 @@ use super::command::BranchStart;
 use super::transition::{Branched, Refused, Reply, ReplyTo};
 use super::turns::NewRun;
 use super::write::Write;
-use crate::domain::history;
+use crate::domain::history::{self, ContextState};
 use crate::protocol::command::{CallDecision, SendMode};
 use crate::protocol::error::ErrorCode;
 use crate::protocol::event::Event;
@@ -132,5 +132,20 @@ impl Session {
         self.tell(None, Event::CallResolved { call_id, decision });
         self.reply(to, Reply::Done(()));
         Ok(())
+    }
+
+    /// What is remembered of the owner leaves the contexts of all branches. The next run takes it
+    /// anew, where it may.
+    pub(super) fn drop_memory(&mut self) {
+        let branches = self.ahead.branches.clone().into_iter();
+        for branch in branches.filter(|branch| branch.context.memory.is_some()) {
+            self.write(Write::Context {
+                branch_id: branch.id,
+                context: ContextState {
+                    memory: None,
+                    ..branch.context
+                },
+            });
+        }
     }
 }

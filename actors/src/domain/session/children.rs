@@ -139,9 +139,9 @@ impl Session {
             state: RunState::Stopped,
             reason: None,
             iterations: 0,
-            prompt_tokens: 0,
-            completion_tokens: 0,
-            cached_tokens: 0,
+            prompt_tokens: child.used.prompt,
+            completion_tokens: child.used.completion,
+            cached_tokens: child.used.cached,
             leaked_calls: 0,
             at: now,
         };

@@ -242,6 +242,10 @@ impl Session {
 
     pub(super) fn change_profile(&mut self, profile: &Profile, by: Option<Origin>) {
         self.write(Write::Profile(profile.id.clone()));
+        if self.is_idle() {
+            // A run that goes takes the memory anew itself.
+            self.drop_memory();
+        }
         let event = Event::ProfileSwitched {
             profile_id: profile.id.clone(),
             profile_name: profile.name.clone(),

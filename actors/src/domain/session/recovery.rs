@@ -181,7 +181,7 @@ impl Session {
             message_id: run.message_id,
             plans: false,
             // Whoever waited over REST has lost its connection: a tab can answer.
-            consent: PlainConsent::Ask,
+            consent: self.answerable(PlainConsent::Ask),
             from: StartPoint::Stored(run_loop),
             profile_id: self.ahead.summary.profile_id.clone(),
             model: self.ahead.summary.model.clone(),

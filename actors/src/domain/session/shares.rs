@@ -5,7 +5,6 @@ use chrono::{DateTime, Utc};
 use super::Session;
 use super::transition::{Refused, ReplyTo};
 use super::write::Write;
-use crate::domain::history::ContextState;
 use crate::protocol::error::ErrorCode;
 use crate::protocol::session::Shared;
 
@@ -33,16 +32,7 @@ impl Session {
                 return Err(Self::busy("then share it"));
             }
             self.drop_summary();
-            let branches = self.ahead.branches.clone().into_iter();
-            for branch in branches.filter(|branch| branch.context.memory.is_some()) {
-                self.write(Write::Context {
-                    branch_id: branch.id,
-                    context: ContextState {
-                        memory: None,
-                        ..branch.context
-                    },
-                });
-            }
+            self.drop_memory();
         }
         let since = is_first.then_some(now);
         self.write(Write::Shared { since, shared });

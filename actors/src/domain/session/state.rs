@@ -15,6 +15,7 @@ use crate::domain::history::{self, Branch, ContextState, Segment};
 use crate::domain::recovery;
 use crate::domain::run_loop::EndReason;
 use crate::protocol::approval::ConsentMode;
+use crate::protocol::chat::Usage;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin, RunId};
 use crate::protocol::message::Message;
@@ -57,6 +58,25 @@ pub struct Child {
     pub call_id: CallId,
     /// Its own calls that have begun and have no result.
     pub open_calls: Vec<ChildCallState>,
+    /// What its model calls used since this process knows it.
+    pub used: TokensUsed,
+}
+
+/// Tokens, as model servers count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokensUsed {
+    pub prompt: u64,
+    pub completion: u64,
+    /// Of the prompts, what servers said that they had read before.
+    pub cached: u64,
+}
+
+impl TokensUsed {
+    fn add(&mut self, usage: Usage) {
+        self.prompt += u64::from(usage.prompt_tokens);
+        self.completion += u64::from(usage.completion_tokens);
+        self.cached += u64::from(usage.cached_tokens.unwrap_or(0));
+    }
 }
 
 /// A call of a child's that is under way.
@@ -74,8 +94,8 @@ pub struct State {
     /// How many messages there are on all branches: the next one's ordinal. They themselves
     /// stay in the store: a session costs the same memory however long its conversation is.
     pub message_count: u64,
-    /// Those of the newest foreground run, as long as there is something to go on from. Its
-    /// children's are in the log alone.
+    /// Those of the newest foreground run, after the one that it answers, as long as there is
+    /// something to go on from. Its children's are in the log alone.
     pub run_messages: Vec<Arc<Message>>,
     pub branches: Vec<Branch>,
     /// The branch that is shown.
@@ -121,7 +141,8 @@ impl State {
             .iter()
             .filter_map(AcceptedId::of_queued)
             .collect();
-        let last_run_id = loaded.last_run.as_ref().map(|run| run.row.run_id);
+        let last_run = loaded.last_run.as_ref();
+        let last_run = last_run.map(|run| (run.row.run_id, run.row.message_id));
         let mut children: BTreeMap<RunId, Child> = BTreeMap::new();
         for row in loaded.running_children {
             let Some(call_id) = row.call_id else { continue };
@@ -133,6 +154,7 @@ impl State {
                 origin,
                 call_id,
                 open_calls: Vec::new(),
+                used: TokensUsed::default(),
             };
             children.insert(row.run_id, child);
         }
@@ -151,7 +173,7 @@ impl State {
             run_messages: loaded
                 .messages
                 .into_iter()
-                .filter(|message| Some(message.run_id) == last_run_id)
+                .filter(|message| last_run.is_some_and(|run| is_of(message, run)))
                 .map(Arc::new)
                 .collect(),
             branches: loaded.branches,
@@ -360,8 +382,8 @@ impl State {
             }
             Write::RunStarted(row) => match row.parent_run_id {
                 None => {
-                    self.run_messages
-                        .retain(|message| message.run_id == row.run_id);
+                    let run = (row.run_id, row.message_id);
+                    self.run_messages.retain(|message| is_of(message, run));
                     self.last_run = Some(LastRun {
                         run_id: row.run_id,
                         message_id: row.message_id,
@@ -380,6 +402,7 @@ impl State {
                         },
                         call_id,
                         open_calls: Vec::new(),
+                        used: TokensUsed::default(),
                     });
                     self.children.extend(child.map(|child| (row.run_id, child)));
                 }
@@ -387,6 +410,12 @@ impl State {
             Write::RunModel { run_id, model, .. } => {
                 if let Some(run) = self.last_run.as_mut().filter(|run| run.run_id == *run_id) {
                     run.model.clone_from(model);
+                }
+            }
+            Write::ModelCall { run_id, call } => {
+                let child = self.children.get_mut(run_id);
+                if let Some((child, usage)) = child.zip(call.usage) {
+                    child.used.add(usage);
                 }
             }
             Write::RunEnded {
@@ -458,7 +487,6 @@ impl State {
                 .approvals
                 .retain(|asking| asking.pending.approval_id != *approval_id),
             Write::RunLoop { .. }
-            | Write::ModelCall { .. }
             | Write::ConsentRule(_)
             | Write::Consented(_)
             | Write::Event(_)
@@ -500,6 +528,11 @@ impl State {
             Some(RunState::Failed) => ListState::Failed,
         }
     }
+}
+
+/// Whether a message is one of the run's, or the one that it answers.
+fn is_of(message: &Message, (run_id, answers): (RunId, MessageId)) -> bool {
+    message.run_id == run_id || message.id == answers
 }
 
 #[cfg(test)]

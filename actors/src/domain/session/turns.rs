@@ -68,12 +68,6 @@ impl Session {
         // What it would summarise, the new run looks at itself.
         self.drop_summary();
         self.hold(false);
-        // Nobody sees an ephemeral session: nobody could answer, and a plan would be for nobody.
-        let ephemeral = self.ahead.summary.ephemeral;
-        let (plans, consent) = match consent {
-            PlainConsent::Ask if ephemeral => (false, PlainConsent::Deny),
-            given => (plans && !ephemeral, given),
-        };
         if let Some(config) = &config {
             self.window = Some(config.window);
         }
@@ -84,8 +78,9 @@ impl Session {
         let launch = Launch {
             run_id,
             message_id,
-            plans,
-            consent,
+            // In an ephemeral session a plan would be for nobody.
+            plans: plans && !self.ahead.summary.ephemeral,
+            consent: self.answerable(consent),
             from: StartPoint::Start { again, steps },
             config,
             profile_id: self.ahead.summary.profile_id.clone(),
@@ -103,6 +98,15 @@ impl Session {
             started_at: now,
         }));
         self.out.then.push(Effect::Launch(Box::new(launch)));
+    }
+
+    /// What becomes of calls that a person would be asked about, where it is to be `consent`.
+    /// Nobody sees an ephemeral session: nobody could answer.
+    pub(super) fn answerable(&self, consent: PlainConsent) -> PlainConsent {
+        match consent {
+            PlainConsent::Ask if self.ahead.summary.ephemeral => PlainConsent::Deny,
+            consent => consent,
+        }
     }
 
     /// The foreground run ended: who waits for it is answered. [`Session::next`] follows.

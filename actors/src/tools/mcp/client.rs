@@ -43,9 +43,6 @@ const LIST_LIMIT: Duration = Duration::from_secs(30);
 /// How long a server that is let go may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A server that is well answers this soon.
-const PING_LIMIT: Duration = Duration::from_secs(10);
-
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// As many pages of tools as are asked for.
@@ -249,10 +246,10 @@ fn http(
 }
 
 /// Whether the server answers at all.
-pub(crate) async fn answers(peer: &Peer<RoleClient>) -> bool {
+pub(super) async fn answers(peer: &Peer<RoleClient>, limit: Duration) -> bool {
     let ping = peer.send_request(ClientRequest::PingRequest(PingRequest::default()));
     // An error that a server tells is an answer too: not every one knows this question.
-    let answer = tokio::time::timeout(PING_LIMIT, ping).await;
+    let answer = tokio::time::timeout(limit, ping).await;
     matches!(answer, Ok(Ok(_) | Err(ServiceError::McpError(_))))
 }
 

@@ -21,8 +21,8 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
+pub(crate) use self::client::listing;
 pub use self::client::{Connection, hide, set_up};
-pub(crate) use self::client::{answers, listing};
 pub use self::config::{
     MAX_BYTES, MAX_NAME, MAX_TIME, McpConfig, ServerConfig, Transport, expanded, parse, plain,
     read, read_server, variables,
@@ -51,6 +51,8 @@ pub struct ServerHandle {
     link: watch::Sender<Link>,
     /// Told when a call was not answered in time.
     pub(crate) doubt: Arc<Notify>,
+    /// How many calls are under way.
+    calls: watch::Sender<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +79,22 @@ impl ServerHandle {
         self.link.send_replace(Link::Down { why });
     }
 
+    /// Whether the server answers within `limit`, or has a reason not to: one that is at a call may
+    /// come to nothing else, and each call has its own limit. `overtaken`: as over HTTP, a call that
+    /// is made later may come before the question.
+    pub(crate) async fn answers(
+        &self,
+        peer: &Peer<RoleClient>,
+        limit: Duration,
+        overtaken: bool,
+    ) -> bool {
+        let mut calls = self.calls.subscribe();
+        let at_a_call = *calls.borrow_and_update() > 0;
+        at_a_call
+            || client::answers(peer, limit).await
+            || (overtaken && calls.has_changed().unwrap_or(true))
+    }
+
     fn peer(&self, tool: &Listed, server: &str) -> ToolResult<Peer<RoleClient>> {
         let name = &tool.spec.name;
         let problem = match &*self.link.borrow() {
@@ -95,6 +113,23 @@ impl ServerHandle {
             }
         };
         refuse!("the MCP server {server} {problem}")
+    }
+}
+
+/// A call, until it is dropped.
+#[derive(Debug)]
+struct UnderWay(watch::Sender<usize>);
+
+impl UnderWay {
+    fn begin(calls: watch::Sender<usize>) -> Self {
+        calls.send_modify(|calls| *calls += 1);
+        Self(calls)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.send_modify(|calls| *calls -= 1);
     }
 }
 
@@ -159,8 +194,10 @@ impl Tool for McpTool {
             refuse!("the arguments must be one JSON object");
         };
         let params = CallToolRequestParams::new(self.listed.own_name.clone()).with_arguments(args);
+        let under_way = UnderWay::begin(self.link.calls.clone());
         // Dropping the call, as a stop or the limit does, tells the server to leave it.
         let answer = tokio::time::timeout(self.time_limit, peer.call_tool_once(params)).await;
+        drop(under_way);
         let name = &self.listed.spec.name;
         let problem = match answer {
             Ok(Ok(CallToolResponse::Complete(answer))) => {
@@ -200,16 +237,16 @@ fn told(error: &ServiceError) -> String {
 /// The answer's text and images, within bounds. Blocks.
 fn output_of(answer: CallToolResult, context: &ToolContext) -> ToolResult {
     let mut output = ToolOutput::default();
+    let untold = answer
+        .structured_content
+        .filter(|data| !data.is_null() && !says(&answer.content, data));
     for block in answer.content {
         add(block, &mut output);
     }
-    let text = &mut output.text;
-    // The same as the text, as a rule, and for programs.
-    if let Some(structured) = answer.structured_content
-        && text.trim().is_empty()
-    {
-        *text = format!("{structured:#}");
+    if let Some(data) = untold {
+        line(&mut output, &format!("{data:#}"));
     }
+    let text = &mut output.text;
     text.truncate(text.trim_end().len());
     *text = bounded(std::mem::take(text), &context.workspace, &context.call_id);
     if answer.is_error == Some(true) {
@@ -222,6 +259,30 @@ fn output_of(answer: CallToolResult, context: &ToolContext) -> ToolResult {
         text.push_str("(it gave back nothing)");
     }
     Ok(output)
+}
+
+/// Whether the texts of an answer say its structured content: a block that is its JSON, as the
+/// specification has it for older clients, or what stands alone under `result`, where servers put
+/// what is no object, a list in as many blocks.
+fn says(content: &[ContentBlock], data: &Value) -> bool {
+    let texts = content.iter().filter_map(ContentBlock::as_text);
+    let texts: Vec<&str> = texts.map(|block| block.text.trim()).collect();
+    let is = |text: &str, data: &Value| {
+        data.as_str().is_some_and(|said| said.trim() == text)
+            || serde_json::from_str::<Value>(text).is_ok_and(|said| said == *data)
+    };
+    let is_said = |data: &Value| texts.iter().any(|text| is(text, data));
+    let alone = data.as_object().filter(|fields| fields.len() == 1);
+    let result = alone.and_then(|fields| fields.get("result"));
+    let is_in_pieces = || {
+        let items = result.and_then(Value::as_array);
+        items.is_some_and(|items| {
+            !items.is_empty()
+                && items.len() == texts.len()
+                && texts.iter().zip(items).all(|(text, item)| is(text, item))
+        })
+    };
+    is_said(data) || result.is_some_and(is_said) || is_in_pieces()
 }
 
 fn add(block: ContentBlock, to: &mut ToolOutput) {

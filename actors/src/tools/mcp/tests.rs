@@ -99,6 +99,9 @@ async fn an_address_is_told_without_its_query() {
     assert!(!why.contains("canary"), "{why}");
 }
 
+/// How soon a server has to answer that will not.
+const SOON: Duration = Duration::from_millis(100);
+
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/support/mcp_server.py")
 }
@@ -232,7 +235,89 @@ async fn a_server_that_hangs_is_told_to_stop_and_doubted() {
     while !mark.exists() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(answers(&house.connection.peer()).await);
+    let peer = house.connection.peer();
+    assert!(
+        house
+            .link
+            .answers(&peer, Duration::from_secs(60), false)
+            .await
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_is_at_a_call_need_answer_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let gate = dir.path().join("gate");
+    let house = House::open(&wild("held", &[gate.to_str().unwrap()])).await;
+    let peer = house.connection.peer();
+    let call = house.call("mcp__wild__echo", json!({"text": "late"}));
+    tokio::pin!(call);
+    // It is under way before the server is asked, and lasts until the gate is there.
+    tokio::select! {
+        biased;
+        ended = &mut call => panic!("{ended:?}"),
+        answers = house.link.answers(&peer, SOON, false) => assert!(answers),
+    }
+    std::fs::write(&gate, "").unwrap();
+    let answer = call.await.unwrap();
+    assert!(answer.text.starts_with("late\n"), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_on_after_its_call_is_found() {
+    let mut config = wild("hang", &[]);
+    config.time_limit = Duration::from_millis(300);
+    let house = House::open(&config).await;
+    let error = house.refused("mcp__wild__echo").await;
+    assert!(error.contains("did not answer within"), "{error}");
+    let peer = house.connection.peer();
+    // A call that came in between is no reason not to answer, unless it may have come first.
+    for overtaken in [false, true] {
+        assert!(!house.link.answers(&peer, SOON, overtaken).await);
+        let (answers, _) = tokio::join!(
+            house.link.answers(&peer, SOON, overtaken),
+            house.refused("mcp__wild__echo")
+        );
+        assert_eq!(answers, overtaken);
+    }
+}
+
+#[test]
+fn structured_content_is_told_where_no_text_says_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let read = |texts: &[&str], data: Value| {
+        let texts = texts
+            .iter()
+            .map(|text| json!({"type": "text", "text": text}));
+        let texts: Vec<Value> = texts.collect();
+        let answer = json!({"content": texts, "structuredContent": data});
+        let answer = serde_json::from_value(answer).unwrap();
+        let context = context(&Arc::new(FakeSession::default()), dir.path());
+        output_of(answer, &context).unwrap().text
+    };
+    let degrees = "{\n  \"degrees\": 21\n}";
+    assert_eq!(read(&[], json!({"degrees": 21})), degrees);
+    let beside = read(&["It is warm."], json!({"degrees": 21}));
+    assert_eq!(beside, format!("It is warm.\n{degrees}"));
+    assert_eq!(read(&["It is warm."], Value::Null), "It is warm.");
+    let lacking = read(&["a"], json!({"result": ["a", "b"]}));
+    assert!(
+        lacking.starts_with("a\n{") && lacking.contains("\"b\""),
+        "{lacking}"
+    );
+    assert_eq!(read(&[], json!({"result": []})), "{\n  \"result\": []\n}");
+    for (texts, data) in [
+        (
+            ["It is warm.", "{\"b\": [1], \"a\": 2}"],
+            json!({"a": 2, "b": [1]}),
+        ),
+        (["It is warm.", "and dry"], json!({"result": "and dry"})),
+        (["a", "{\"b\": 5}"], json!({"result": ["a", {"b": 5}]})),
+    ] {
+        assert_eq!(read(&texts, data), texts.join("\n"));
+    }
+    let long = read(&["long"], json!({"data": "x".repeat(100_000)}));
+    assert!(long.len() <= 32 * 1024 && long.contains("the whole output is in the file"));
 }
 
 #[tokio::test]

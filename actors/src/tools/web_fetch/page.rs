@@ -1,5 +1,5 @@
 //! An answer as the text that the model reads: decoded by the mark at its start, by what the server
-//! said, by what the page says.
+//! said, by what a page or an XML document says of itself.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 const PRESCAN_BYTES: usize = 1024;
 
 /// Kinds of `application/` that are text.
-const TEXTS: &str = "ecmascript graphql javascript jsonl sql toml x-ndjson x-sh x-yaml xml yaml";
+const TEXTS: &str = "ecmascript graphql javascript jsonl sql toml x-ndjson x-sh x-yaml yaml";
 
 /// A page as text.
 #[derive(Debug)]
@@ -41,6 +41,7 @@ pub(super) struct Page {
 enum Form {
     Html,
     Pdf,
+    Xml,
     Plain,
 }
 
@@ -49,10 +50,13 @@ impl Page {
     /// free.
     pub(super) async fn read(answer: RawPage, places: &Arc<Semaphore>) -> ToolResult<Self> {
         let status = answer.status;
-        let mut page = match form(&answer)? {
+        let form = form(&answer)?;
+        let mut page = match form {
             Form::Pdf => pdf(answer).await,
-            Form::Html => convert(answer, places, |text, url| html::page(&text, url)).await,
-            Form::Plain => convert(answer, places, |text, url| Ok(Self::plain(url, text))).await,
+            Form::Html => convert(answer, form, places, |text, url| html::page(&text, url)).await,
+            Form::Xml | Form::Plain => {
+                convert(answer, form, places, |text, url| Ok(Self::plain(url, text))).await
+            }
         }?;
         if !status.is_success() {
             let note = format!("the server answered {status}; this is its text");
@@ -90,6 +94,7 @@ async fn pdf(answer: RawPage) -> Result<Page, String> {
 
 async fn convert(
     answer: RawPage,
+    form: Form,
     places: &Arc<Semaphore>,
     read: impl FnOnce(String, Url) -> Result<Page, String> + Send + 'static,
 ) -> Result<Page, String> {
@@ -97,7 +102,7 @@ async fn convert(
     let work = tokio::task::spawn_blocking(move || {
         // Held until the work is done, even if nobody waits for it any more.
         let _place = place;
-        let text = decoded(&answer.body, answer.charset.as_deref());
+        let text = decoded(&answer.body, answer.charset.as_deref(), form);
         read(text, answer.url)
     });
     work.await.unwrap_or_else(|error| {
@@ -114,9 +119,10 @@ pub(super) fn is_data(media_type: &str) -> bool {
 fn form(answer: &RawPage) -> ToolResult<Form> {
     let media_type = answer.media_type.as_str();
     let is_pdf = answer.body.starts_with(b"%PDF-");
+    let is_xml =
+        matches!(media_type, "text/xml" | "application/xml") || media_type.ends_with("+xml");
     let is_text = media_type.starts_with("text/")
         || is_data(media_type)
-        || media_type.ends_with("+xml")
         || media_type
             .strip_prefix("application/")
             .is_some_and(|name| TEXTS.split(' ').any(|it| it == name));
@@ -126,6 +132,7 @@ fn form(answer: &RawPage) -> ToolResult<Form> {
         "application/pdf" | "application/x-pdf" => {
             refuse!("the server calls it a PDF, but it is none")
         }
+        _ if is_xml => Ok(Form::Xml),
         _ if is_text => Ok(Form::Plain),
         "" | "application/octet-stream" | "binary/octet-stream" if is_pdf => Ok(Form::Pdf),
         "" => unnamed(answer),
@@ -154,10 +161,10 @@ fn unnamed(answer: &RawPage) -> ToolResult<Form> {
 }
 
 /// The text of a body. `told` is what the server said of its encoding.
-fn decoded(body: &[u8], told: Option<&str>) -> String {
+fn decoded(body: &[u8], told: Option<&str>, form: Form) -> String {
     let encoding = told
         .and_then(label)
-        .or_else(|| label(said_by_page(body)?.as_str()))
+        .or_else(|| label(said_by_page(body, form)?.as_str()))
         .unwrap_or_else(|| match std::str::from_utf8(body) {
             Ok(_) => UTF_8,
             Err(_) => WINDOWS_1252,
@@ -171,13 +178,18 @@ fn label(name: &str) -> Option<&'static Encoding> {
     Encoding::for_label(name.trim().as_bytes())
 }
 
-/// What stands after `charset=` or `encoding=` near the start.
-fn said_by_page(body: &[u8]) -> Option<String> {
+/// What stands near the start of HTML after `charset=`, or in an XML declaration. Elsewhere such
+/// words are a part of the text.
+fn said_by_page(body: &[u8], form: Form) -> Option<String> {
     let head = &body[..body.len().min(PRESCAN_BYTES)];
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     let after = |word: &str| head.find(word).map(|at| &head[at + word.len()..]);
-    let rest =
-        after("charset=").or_else(|| head.starts_with("<?xml").then(|| after("encoding="))?)?;
+    let declared = || after("encoding=").filter(|_| head.starts_with("<?xml"));
+    let rest = match form {
+        Form::Html => after("charset=").or_else(declared),
+        Form::Xml => declared(),
+        Form::Pdf | Form::Plain => None,
+    }?;
     let name: String = rest
         .trim_start_matches(['"', '\'', ' '])
         .chars()
@@ -193,17 +205,34 @@ mod tests {
     #[test]
     fn the_encoding_is_found_where_it_stands() {
         let cyrillic = [0xcf, 0xf0, 0xe8, 0xe2, 0xb3, 0xf2];
-        assert_eq!(decoded(&cyrillic, Some("windows-1251")), "Привіт");
+        let told = decoded(&cyrillic, Some("windows-1251"), Form::Plain);
+        assert_eq!(told, "Привіт");
         let mut page = b"<meta charset='windows-1251'>".to_vec();
         page.extend(cyrillic);
-        assert!(decoded(&page, None).ends_with("Привіт"));
+        assert!(decoded(&page, None, Form::Html).ends_with("Привіт"));
         let mut page = b"<?xml version=\"1.0\" encoding=\"windows-1251\"?>".to_vec();
         page.extend(cyrillic);
-        assert!(decoded(&page, None).ends_with("Привіт"));
-        assert_eq!(decoded("Привіт".as_bytes(), None), "Привіт");
-        assert_eq!(decoded("Привіт".as_bytes(), Some("no-such")), "Привіт");
-        assert_eq!(decoded(b"\xef\xbb\xbfx", Some("windows-1251")), "x");
-        assert_eq!(decoded(b"\xff\xfex\0", None), "x");
-        assert_eq!(decoded(b"caf\xe9", None), "café");
+        for form in [Form::Html, Form::Xml] {
+            assert!(decoded(&page, None, form).ends_with("Привіт"), "{form:?}");
+        }
+        let plain = |body: &[u8], told| decoded(body, told, Form::Plain);
+        assert_eq!(plain("Привіт".as_bytes(), None), "Привіт");
+        assert_eq!(plain("Привіт".as_bytes(), Some("no-such")), "Привіт");
+        assert_eq!(plain(b"\xef\xbb\xbfx", Some("windows-1251")), "x");
+        assert_eq!(plain(b"\xff\xfex\0", None), "x");
+        assert_eq!(plain(b"caf\xe9", None), "café");
+    }
+
+    #[test]
+    fn a_text_that_speaks_of_an_encoding_says_nothing_of_its_own() {
+        let page = "<meta charset=windows-1251>";
+        let xml = format!("<?xml version='1.0'?><a>Привіт: {page}</a>");
+        for (text, form) in [
+            (format!("Привіт: {page}"), Form::Plain),
+            (format!("{{\"page\": \"Привіт: {page}\"}}"), Form::Plain),
+            (xml, Form::Xml),
+        ] {
+            assert_eq!(decoded(text.as_bytes(), None, form), text);
+        }
     }
 }

@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::runs::profile;
+use super::runs::{WINDOW, profile};
 use super::store::Stored;
 use super::world::{NOW, policy};
 use crate::domain::history::{ContextState, MessagePosition};
-use crate::domain::run_loop::{EndReason, Record, RunEnd, RunSummary, failed};
+use crate::domain::model_calls::{ModelCall, Prompt};
+use crate::domain::planning::ToolSteps;
+use crate::domain::run_loop::{EndReason, Record, RunEnd, RunLoop, RunStart, RunSummary, failed};
 use crate::domain::scratchpad::ScratchpadCommand;
-use crate::domain::session::command::{BranchStart, Command, Incoming, SessionChange};
+use crate::domain::session::command::{BranchStart, ChildStart, Command, Incoming, SessionChange};
 use crate::domain::session::state::State;
 use crate::domain::session::stored::LoadedSession;
 use crate::domain::session::transition::{
@@ -18,10 +20,12 @@ use crate::domain::session::write::Write;
 use crate::domain::session::{QUEUE_HELD, Session};
 use crate::domain::todo::{StepMark, TodoCommand};
 use crate::protocol::approval::ConsentMode;
-use crate::protocol::command::{SendMode, UserInput};
+use crate::protocol::chat::Usage;
+use crate::protocol::command::{PlainConsent, SendMode, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, WaitReason};
-use crate::protocol::ids::{CallId, MessageId, RunId};
+use crate::protocol::ids::{CallId, MessageId, Origin, RunId};
+use crate::protocol::inspect::{CallKind, CallOutcome};
 use crate::protocol::message::{Message, ToolCall};
 use crate::protocol::phrase::Phrase;
 use crate::protocol::plan::{Executor, Plan, PlanStep};
@@ -384,6 +388,40 @@ fn a_run_whose_actor_or_process_died_as_it_was_stopped_was_stopped() {
 }
 
 #[test]
+fn a_run_that_goes_on_after_a_restart_asks_where_somebody_can_answer() {
+    for (ephemeral, consent) in [(false, PlainConsent::Ask), (true, PlainConsent::Deny)] {
+        let mut stored = Stored::new();
+        stored.state.summary.ephemeral = ephemeral;
+        let mut desk = Desk::of(stored.load());
+        let run_id = desk.send("first", SendMode::Queue).run_id;
+        let mut run_loop = RunLoop::new(RunStart {
+            origin: Origin::foreground(run_id),
+            profile: &profile(),
+            goal: "first".to_owned(),
+            plans: false,
+            steps: ToolSteps::default(),
+            edits_since: None,
+            max_tokens: u64::MAX,
+            context_tokens: 0,
+            window: WINDOW,
+        });
+        run_loop.park(None, NOW);
+        let stands = serde_json::to_string(&run_loop).unwrap();
+        desk.record(run_id, vec![Record::Waits(stands)]);
+        for transition in &desk.submitted {
+            stored.commit(&transition.change);
+        }
+        let (mut session, _, found) = Session::load(stored.load(), policy());
+        let recovered = session.recover(found, &HashSet::new(), NOW);
+        let launched = recovered.then.iter().find_map(|effect| match effect {
+            Effect::Launch(launch) => Some((launch.run_id, launch.consent)),
+            _ => None,
+        });
+        assert_eq!(launched, Some((run_id, consent)), "{ephemeral}");
+    }
+}
+
+#[test]
 fn a_message_after_a_stop_goes_on_behind_those_before_it() {
     let mut desk = Desk::new();
     let first = desk.send("first", SendMode::Queue);
@@ -522,6 +560,93 @@ fn a_run_is_answered_for_its_list_and_its_notes_at_once() {
         let done = desk.session.handle(command, to, NOW);
         let answers = |effect: &Effect| matches!(effect, Effect::Reply(whom, Ok(_)) if *whom == to);
         assert!(done.now.iter().any(answers), "{done:?}");
+    }
+}
+
+#[test]
+fn what_a_child_used_stays_used_where_its_parent_ends_it() {
+    let mut desk = Desk::new();
+    let parent = desk.send("first", SendMode::Queue).run_id;
+    let child = RunId::new();
+    let start = ChildStart {
+        origin: Origin {
+            run_id: child,
+            parent_run_id: Some(parent),
+        },
+        call_id: CallId::new(),
+        profile_id: "test".to_owned(),
+        task: "do it".to_owned(),
+    };
+    desk.ask(Command::StartChild(Box::new(start))).unwrap();
+    let usage = Usage {
+        prompt_tokens: 7,
+        completion_tokens: 3,
+        cached_tokens: Some(5),
+    };
+    for usage in [Some(usage), None, Some(usage)] {
+        let called = ModelCall {
+            kind: CallKind::Turn,
+            after_seq: None,
+            started_at: NOW,
+            first_chunk_ms: None,
+            duration_ms: 1,
+            backend: "fake".to_owned(),
+            model: "m".to_owned(),
+            usage,
+            outcome: CallOutcome::Done,
+            attempts: 1,
+            message_id: None,
+            reply: None,
+            own: Vec::new(),
+            prompt: Prompt {
+                recipe: String::new(),
+                parts: Vec::new(),
+                sha256: String::new(),
+            },
+        };
+        desk.record(child, vec![Record::Called(Box::new(called))]);
+    }
+    desk.ends(parent, RunEnd::Stopped);
+    let used = desk.writes().find_map(|write| match write {
+        Write::RunEnded {
+            run_id,
+            prompt_tokens,
+            completion_tokens,
+            cached_tokens,
+            ..
+        } if *run_id == child => Some((*prompt_tokens, *completion_tokens, *cached_tokens)),
+        _ => None,
+    });
+    assert_eq!(used, Some((14, 6, 10)));
+    desk.settle();
+}
+
+#[test]
+fn a_first_turn_has_a_title_of_what_was_said_first_though_it_was_steered_or_failed() {
+    for fails in [false, true] {
+        let mut desk = Desk::new();
+        let mut run_id = desk.send("first", SendMode::Queue).run_id;
+        if fails {
+            let error = NaviError::new(ErrorCode::RunFailed, "no model");
+            desk.ends(run_id, RunEnd::Failed(error));
+            run_id = match desk.ask(Command::Continue { queue: false }) {
+                Ok(Reply::Continued(run_id)) => run_id,
+                other => panic!("{other:?}"),
+            };
+        }
+        desk.send("also", SendMode::Steer);
+        desk.ask(Command::Checkpoint(run_id)).unwrap();
+        let mut answer = Message::assistant(MessageId::new(), run_id, NOW);
+        answer.content = Some("done".to_owned());
+        desk.record(run_id, vec![Record::Message(answer)]);
+        desk.ends(run_id, RunEnd::Answered);
+        let mut effects = desk.submitted.iter().flat_map(|it| &it.then);
+        let asked = effects.find_map(|effect| match effect {
+            Effect::FindTitle(exchange) => Some(exchange.asked.as_str()),
+            _ => None,
+        });
+        assert_eq!(asked, Some("first"), "{fails}");
+        desk.settle();
     }
 }
 

@@ -170,7 +170,11 @@ impl Stored {
             messages: self
                 .messages
                 .iter()
-                .filter(|(message, _)| last.is_some_and(|run| run.run_id == message.run_id))
+                .filter(|(message, _)| {
+                    last.is_some_and(|run| {
+                        run.run_id == message.run_id || run.message_id == message.id
+                    })
+                })
                 .map(|(message, _)| Message::clone(message))
                 .collect(),
             message_count: state.message_count,
