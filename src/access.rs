@@ -86,6 +86,16 @@ pub(crate) struct Principal {
     pub(crate) key: Key,
 }
 
+impl Principal {
+    /// The browser's login that they came in by.
+    fn login(&self) -> Option<SecretHash> {
+        match self.key {
+            Key::Login(hash) => Some(SecretHash(hash)),
+            Key::Token(_) | Key::Setting(_) | Key::Proxy(_) => None,
+        }
+    }
+}
+
 /// How they came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthMethod {
@@ -211,7 +221,9 @@ impl Access {
         if let Some(bearer) = credentials.bearer {
             return match self.by_token(bearer).await? {
                 Some(principal) => Ok(principal),
-                None => Err(self.denied("the token is not known; make one with `navi token add`")),
+                None => {
+                    Err(self.denied("the token is not known; make one with `navi token add NAME`"))
+                }
             };
         }
         if let Some(cookie) = credentials.cookie

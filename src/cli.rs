@@ -28,7 +28,7 @@ pub(crate) struct Places {
     /// Keep everything in this directory (NAVI_DATA_DIR).
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Serve on this loopback address (NAVI_BIND); port 0 takes any free one.
+    /// Serve on this address (NAVI_BIND), without accounts a loopback one; port 0 takes any free one.
     #[arg(long, global = true, value_name = "ADDRESS:PORT")]
     bind: Option<String>,
 }

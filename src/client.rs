@@ -29,7 +29,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::access::links::Links;
-use crate::instance::{self, Running};
+use crate::instance::{self, NotRunning, Running};
 use crate::settings::{Secret, Settings};
 
 /// How long one answer may take; a body that an answer streams is not held to it.
@@ -40,8 +40,8 @@ const KEY: &str = "x-navi-key";
 /// Why the service could not be asked, or what it said.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    #[error("navi does not run on {dir}; start it with `navi`")]
-    NotRunning { dir: String },
+    #[error(transparent)]
+    NotRunning(#[from] NotRunning),
     #[error("navi does not answer at {address}: {reason}")]
     Unreachable { address: String, reason: String },
     #[error("a one-time link could not be written to {dir}: {error}")]
@@ -197,10 +197,7 @@ impl Client {
     }
 
     fn running(&self) -> Result<Running, ClientError> {
-        let running = instance::running(&self.data_dir);
-        running.ok_or_else(|| ClientError::NotRunning {
-            dir: self.data_dir.display().to_string(),
-        })
+        Ok(instance::expect_running(&self.data_dir)?)
     }
 
     /// It may have gone in between.

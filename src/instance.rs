@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::settings::Settings;
 use crate::tls::Wire;
 
 /// A service that runs.
@@ -27,9 +28,52 @@ pub(crate) struct Running {
     /// The certificates that may be met there, by their fingerprints. None: it speaks plain HTTP.
     #[serde(default)]
     pub(crate) certificates: Vec<String>,
+    /// None: an older one, which does not say.
+    #[serde(default)]
+    reach: Option<Reach>,
 }
 
+/// Who comes in, and from where, as a service was started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reach {
+    pub(crate) accounts: bool,
+    /// Where it is for those outside, with a slash at its end.
+    pub(crate) public: Option<String>,
+}
+
+impl Reach {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let public = settings.people.public.as_ref();
+        Self {
+            accounts: settings.people.accounts,
+            public: public.map(|public| public.url.to_string()),
+        }
+    }
+
+    /// What belongs beside an address that leads here from this machine alone, though the service
+    /// listens everywhere.
+    pub(crate) fn hint(&self, address: SocketAddr) -> Option<&'static str> {
+        let is_lacking = self.public.is_none() && address.ip().is_unspecified();
+        is_lacking.then_some(
+            "From elsewhere it is reached by this machine's own address, or by its name once NAVI_PUBLIC_URL has that.",
+        )
+    }
+}
+
+/// Nothing runs on a data directory.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "navi does not run on {}; start it with `navi`, or name the directory that it runs on with --data-dir or NAVI_DATA_DIR", .0.display()
+)]
+pub(crate) struct NotRunning(PathBuf);
+
 impl Running {
+    /// Its own word counts: a command may have other settings than the service was started with.
+    pub(crate) fn reach(&self, settings: &Settings) -> Reach {
+        let told = self.reach.clone();
+        told.unwrap_or_else(|| Reach::of(settings))
+    }
+
     /// Where it is on this machine, without a slash at the end.
     pub(crate) fn url(&self) -> String {
         self.wire().url(self.address)
@@ -57,7 +101,7 @@ pub(crate) enum ClaimError {
     #[error("navi already runs on {dir}{}; stop it, or set NAVI_DATA_DIR to another directory", .running.as_ref().map_or_else(String::new, |running| format!(" (process {}, {})", running.pid, running.url())))]
     Taken {
         dir: String,
-        running: Option<Running>,
+        running: Option<Box<Running>>,
     },
     #[error(
         "the data directory {dir} cannot be written to: {error}; correct its permissions, or set NAVI_DATA_DIR to another directory"
@@ -94,7 +138,7 @@ impl Instance {
                 }
             }
         }
-        let running = read_note(data_dir);
+        let running = read_note(data_dir).map(Box::new);
         Err(ClaimError::Taken { dir, running })
     }
 
@@ -106,6 +150,7 @@ impl Instance {
         &self,
         address: SocketAddr,
         certificates: Vec<String>,
+        reach: Reach,
     ) -> io::Result<()> {
         let running = Running {
             pid: std::process::id(),
@@ -113,6 +158,7 @@ impl Instance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             since_ms: chrono::Utc::now().timestamp_millis(),
             certificates,
+            reach: Some(reach),
         };
         write_note(&self.note, &running)
     }
@@ -159,6 +205,14 @@ pub(crate) fn running(data_dir: &Path) -> Option<Running> {
     }
 }
 
+/// The same, for what can do nothing without it.
+///
+/// # Errors
+/// None runs there.
+pub(crate) fn expect_running(data_dir: &Path) -> Result<Running, NotRunning> {
+    running(data_dir).ok_or_else(|| NotRunning(data_dir.to_owned()))
+}
+
 fn open_lock(data_dir: &Path) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
@@ -201,7 +255,9 @@ mod tests {
             "it has not said where it listens"
         );
         let address: SocketAddr = "127.0.0.1:8123".parse().unwrap();
-        instance.announce(address, Vec::new()).unwrap();
+        instance
+            .announce(address, Vec::new(), Reach::default())
+            .unwrap();
         assert_eq!(running(dir.path()).unwrap().address, address);
         let error = Instance::claim(dir.path()).unwrap_err().to_string();
         assert!(error.contains("http://127.0.0.1:8123"), "{error}");
@@ -221,5 +277,7 @@ mod tests {
         .unwrap();
         open_lock(dir.path()).unwrap();
         assert_eq!(running(dir.path()), None);
+        // One of an older service can be read all the same.
+        assert!(read_note(dir.path()).is_some_and(|note| note.reach.is_none()));
     }
 }

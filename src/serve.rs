@@ -36,7 +36,7 @@ use crate::diagnostics::Diagnostics;
 use crate::doors::{Lenders, Requests};
 use crate::engine_config::{Parts, engine_config, extension_places, tool_config};
 use crate::http::{self, App, HttpDoor};
-use crate::instance::Instance;
+use crate::instance::{Instance, Reach};
 use crate::mcp_servers::McpServersFile;
 use crate::profiles::ProfileFiles;
 use crate::settings::change::SettingsFile;
@@ -94,8 +94,9 @@ pub(crate) fn run(loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<Exi
         let service = Service::start(loaded, Arc::clone(runtime), listener, tls.as_ref()).await?;
         // Whoever reads the announcement may send one.
         let (signals, requests) = (Signals::new(), upgrade::Requests::new());
+        let certificates = tls.iter().map(Tls::fingerprint).collect();
         instance
-            .announce(service.address, tls.iter().map(Tls::fingerprint).collect())
+            .announce(service.address, certificates, Reach::of(settings))
             .context("the data directory cannot be written to")?;
         let _renewals = tls.map(|tls| {
             let note = instance.note();
@@ -111,8 +112,11 @@ pub(crate) fn run(loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<Exi
     })?;
     match end {
         End::Asked => Ok(ExitCode::SUCCESS),
-        End::Upgrade => {
+        End::Upgrade { withdrawn } => {
             drop(instance);
+            if withdrawn.is_cancelled() {
+                return Ok(ExitCode::SUCCESS);
+            }
             Err(heirloom.hand_over())
         }
         End::Broken | End::DoorClosed => Ok(ExitCode::FAILURE),
@@ -143,11 +147,13 @@ struct Service {
 }
 
 /// Why the service ends.
-#[derive(Clone, Copy)]
 enum End {
     Asked,
-    /// Another program takes this one's place, and goes on with its runs.
-    Upgrade,
+    /// Another program takes this one's place, and goes on with its runs; where a signal takes
+    /// that back meanwhile, whichever is started next goes on with them.
+    Upgrade {
+        withdrawn: CancellationToken,
+    },
     Broken,
     DoorClosed,
 }
@@ -282,27 +288,35 @@ impl Service {
     async fn wait(mut self, mut signals: Signals, mut requests: upgrade::Requests) -> End {
         let end = tokio::select! {
             () = signals.next() => End::Asked,
-            () = requests.next() => End::Upgrade,
+            () = requests.next() => End::Upgrade { withdrawn: CancellationToken::new() },
             () = self.engine.broken() => End::Broken,
             () = self.door.ended() => End::DoorClosed,
         };
-        match end {
+        match &end {
             End::Asked => info!("shutting down; a second signal ends navi at once"),
-            End::Upgrade => info!("shutting down for an upgrade; runs go on in the next program"),
+            End::Upgrade { .. } => {
+                info!("shutting down for an upgrade; runs go on in the next program");
+            }
             End::Broken => error!("a part that everything needs has failed; shutting down"),
             End::DoorClosed => error!("the HTTP server has ended; shutting down"),
         }
-        actix::spawn(async move {
+        let (runs, withdrawn) = match &end {
+            End::Upgrade { withdrawn } => (LeftRuns::Parked, Some(withdrawn.clone())),
+            End::Asked | End::Broken | End::DoorClosed => (LeftRuns::Interrupted, None),
+        };
+        // On the runtime, which outlives this system: heard until another program takes over.
+        tokio::spawn(async move {
+            if let Some(withdrawn) = withdrawn {
+                signals.next().await;
+                info!("no upgrade after all; another signal ends navi at once");
+                withdrawn.cancel();
+            }
             signals.next().await;
             end_groups();
             std::process::exit(INTERRUPTED);
         });
         let until = Instant::now() + SHUTDOWN_DEADLINE;
         self.closing.cancel();
-        let runs = match end {
-            End::Upgrade => LeftRuns::Parked,
-            End::Asked | End::Broken | End::DoorClosed => LeftRuns::Interrupted,
-        };
         self.engine.leave(ENGINE_DEADLINE, runs).await;
         if !matches!(end, End::DoorClosed) && timeout_at(until, self.door.close()).await.is_err() {
             warn!("requests that were still open are cut off");

@@ -527,8 +527,7 @@ fn warnings(settings: &Settings, environment: &Environment) -> Vec<Phrase> {
     warnings.extend(sandbox::warnings(&settings.terminal));
     warnings.extend(sign_on::warnings(&settings.sign_on));
     for name in environment.keys().filter_map(|name| name.to_str()) {
-        let known = keys::ALL.iter().any(|key| key.variable == name);
-        if name.starts_with("NAVI_") && !known {
+        if keys::is_unknown_variable(name) {
             let name = [("name", name.to_owned())];
             warnings.push(Phrase::new(PhraseCode::NoSuchSetting, name));
         }

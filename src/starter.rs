@@ -1,7 +1,6 @@
 //! The starter model as the service has it: chosen by the settings, fetched when asked.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +8,7 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use navi_actors::engine::ModelFetcher;
 use navi_actors::llm::Backend;
-use navi_actors::llm::starter::{
-    FetchError, STARTER_MODELS, StarterBackend, StarterChoice, StarterConfig,
-};
+use navi_actors::llm::starter::{FetchError, StarterBackend, StarterChoice, StarterConfig};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::status::FetchableModel;
 use parking_lot::Mutex;
@@ -43,7 +40,6 @@ pub(crate) fn build(settings: &Settings) -> anyhow::Result<Option<Starter>> {
     };
     let models_dir = settings.data_dir.join("models");
     let model = StarterChoice::parse(wanted).context("STARTER_MODEL")?;
-    let model = better_than_a_demo(model, &models_dir);
     let named = match &model {
         StarterChoice::Off => return Ok(None),
         StarterChoice::Named(_) => model.name(),
@@ -58,17 +54,6 @@ pub(crate) fn build(settings: &Settings) -> anyhow::Result<Option<Starter>> {
         named,
         fetching: Arc::default(),
     }))
-}
-
-/// Whoever fetched a real model means to use it: the demo stands back.
-fn better_than_a_demo(choice: StarterChoice, models_dir: &Path) -> StarterChoice {
-    match choice {
-        StarterChoice::Named(model) if model.demo => STARTER_MODELS
-            .iter()
-            .find(|model| !model.demo && model.is_present(models_dir))
-            .map_or(choice, StarterChoice::Named),
-        StarterChoice::Named(_) | StarterChoice::File(_) | StarterChoice::Off => choice,
-    }
 }
 
 impl Starter {

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,8 +40,14 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// Where a service is that listens here, without a slash at the end.
-    pub(crate) fn url(self, address: SocketAddr) -> String {
+    /// Where a service that listens here is on this machine, without a slash at the end.
+    pub(crate) fn url(self, mut address: SocketAddr) -> String {
+        // Everywhere is nowhere that a browser could go.
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            IpAddr::V4(_) | IpAddr::V6(_) => {}
+        }
         self.url_of(&address.to_string())
     }
 

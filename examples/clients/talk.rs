@@ -98,7 +98,7 @@ async fn main() -> Result<()> {
     let navi = Navi {
         client: Client::new(),
         url: env::var("NAVI_URL").unwrap_or_else(|_| "http://127.0.0.1:8000".to_owned()),
-        token: env::var("NAVI_TOKEN").context("NAVI_TOKEN: what `navi token add` prints")?,
+        token: env::var("NAVI_TOKEN").context("NAVI_TOKEN: what `navi token add NAME` prints")?,
     };
     let session = match args.next() {
         Some(session) => session,

@@ -82,6 +82,15 @@ impl Links {
         }
     }
 
+    /// Makes a used link good again, for what let nobody in.
+    ///
+    /// # Errors
+    /// The folder cannot be changed.
+    pub(crate) fn give_back(&self, secret: &str) -> io::Result<()> {
+        let path = self.dir.join(name(secret));
+        fs::rename(path.with_extension(USED), path)
+    }
+
     fn find(&self, wanted: &str) -> io::Result<Option<PathBuf>> {
         Ok(self.paths()?.into_iter().find(|path| {
             path.file_stem()
@@ -159,6 +168,16 @@ mod tests {
         let (_dir, links) = links();
         let secret = links.issue().unwrap();
         assert_eq!(links.redeem("0000").unwrap(), Redeemed::Unknown);
+        assert_eq!(links.redeem(&secret).unwrap(), Redeemed::Accepted);
+        assert_eq!(links.redeem(&secret).unwrap(), Redeemed::AlreadyUsed);
+    }
+
+    #[test]
+    fn a_link_that_is_given_back_works_once_more() {
+        let (_dir, links) = links();
+        let secret = links.issue().unwrap();
+        assert_eq!(links.redeem(&secret).unwrap(), Redeemed::Accepted);
+        links.give_back(&secret).unwrap();
         assert_eq!(links.redeem(&secret).unwrap(), Redeemed::Accepted);
         assert_eq!(links.redeem(&secret).unwrap(), Redeemed::AlreadyUsed);
     }

@@ -6,7 +6,7 @@ use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::{Recorded, UserRole};
 use navi_actors::store::{
-    Changed, Credentials, Invitation, Person, RecordEntry, RecordRow, SecretHash, User,
+    Changed, Credentials, Invitation, KeptLogins, Person, RecordEntry, RecordRow, SecretHash, User,
 };
 use tracing::warn;
 use uuid::Uuid;
@@ -86,6 +86,11 @@ impl Access {
         let account = self.account(user).await?;
         let name = change.name.unwrap_or(account.user.name);
         let changes_password = change.password.is_some();
+        let kept = if changes_password {
+            KeptLogins::Only(who.login())
+        } else {
+            KeptLogins::All
+        };
         let new = match (change.password, stored) {
             (Some(password), _) => self.credentials(&name, &password).await?,
             (None, Some(password)) => {
@@ -101,10 +106,12 @@ impl Access {
                 return Err(invalid(lacking));
             }
         };
-        let set = self.on_runtime(async move |store| store.set_credentials(user, new).await);
-        set.await?.ok_or_else(name_taken)?;
+        let set = self.on_runtime(async move |store| store.set_credentials(user, new, kept).await);
+        let set = set.await;
+        // It may be done where nobody could say so.
+        self.ended();
+        set?.ok_or_else(name_taken)?;
         if changes_password {
-            self.end_logins(user, Some(who.key)).await?;
             self.note(Recorded::PasswordChanged, Some(user), None, visitor)
                 .await;
         }
@@ -195,8 +202,8 @@ impl Access {
     /// Makes an invitation: the row, and the secret for its link.
     ///
     /// # Errors
-    /// There is no such person, or the store cannot be used. For an admin: it was not shown who
-    /// asks.
+    /// There is no such person, or the store cannot be used. For an admin, or for somebody who is
+    /// here: it was not shown who asks.
     pub(crate) async fn invite(
         &self,
         by: &Principal,
@@ -213,7 +220,7 @@ impl Access {
             None => role_name(offer.role).to_owned(),
         };
         need_all_scopes(by, LINK_OPENS_MORE)?;
-        if offer.role == UserRole::Admin {
+        if offer.role == UserRole::Admin || offer.user.is_some() {
             self.need_proof_in_browser(by, current_password, &visitor)
                 .await?;
         }

@@ -2,7 +2,8 @@
 //! by the password, or by having come in a moment ago. So a browser that was left open, or a login
 //! that was stolen, makes none, and a token never does: it would open more than the token. The same
 //! is asked of who has a program run here, and in a browser of who makes what opens as much as the
-//! login does: a token with all scopes, or another admin.
+//! login does (a token with all scopes, or another admin), or lets into somebody's account: a link
+//! for another password.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::people::Scopes;
+use navi_actors::protocol::phrase::PhraseCode;
 use navi_actors::store::SecretHash;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -128,9 +130,9 @@ impl Access {
         let is_fresh = |created_at| now - created_at < FRESH;
         match login.await? {
             Some((_, login)) if is_fresh(login.created_at) => Ok(()),
-            _ => Err(NaviError::new(
+            _ => Err(NaviError::said(
                 ErrorCode::Forbidden,
-                "you signed in too long ago; come in again, by what you sign in by or by a link that `navi link` prints, and then do this",
+                PhraseCode::SignedInLongAgo,
             )),
         }
     }

@@ -11,12 +11,13 @@ use navi_actors::protocol::people::{Recorded, UserRole};
 use navi_actors::store::{
     Accepted, Credentials, IdentityKey, Invitation, LinkRow, SecretHash, SignOn, User, WebLogin,
 };
+use tracing::warn;
 use uuid::Uuid;
 
 use super::links::Redeemed;
 use super::passwords::Tried;
 use super::random::digest;
-use super::{Access, Key, LOGIN_LIFETIME, Principal, SIGN_ON_LIFETIME, internal, random};
+use super::{Access, LOGIN_LIFETIME, Principal, SIGN_ON_LIFETIME, internal, random};
 
 /// What is kept of what a browser says that it is.
 const MAX_AGENT_CHARS: usize = 200;
@@ -97,7 +98,7 @@ impl Way {
 }
 
 impl Access {
-    /// Uses up a one-time link. A fresh login where it was good.
+    /// Uses up a one-time link, if it lets somebody in. A fresh login where it was good.
     ///
     /// # Errors
     /// The store or the data directory cannot be used, or there were too many wrong tries.
@@ -106,11 +107,10 @@ impl Access {
         secret: &str,
         visitor: Visitor,
     ) -> Result<Result<Login, Redeemed>, NaviError> {
-        let links = self.links.clone();
-        let secret = secret.to_owned();
+        let (links, wanted) = (self.links.clone(), secret.to_owned());
         let redeemed = self
             .runtime
-            .spawn_blocking(move || links.redeem(&secret))
+            .spawn_blocking(move || links.redeem(&wanted))
             .await
             .map_err(|error| internal(&error))?
             .map_err(|error| internal(&error))?;
@@ -120,6 +120,21 @@ impl Access {
             }
             return Ok(Err(redeemed));
         }
+        let login = self.let_own_user_in(visitor).await;
+        if login.is_err() {
+            let (links, unused) = (self.links.clone(), secret.to_owned());
+            let given_back = self
+                .runtime
+                .spawn_blocking(move || links.give_back(&unused));
+            if let Ok(Err(error)) = given_back.await {
+                warn!(%error, "a link that let nobody in cannot be made good again");
+            }
+        }
+        login.map(Ok)
+    }
+
+    /// Lets in whose machine this is.
+    async fn let_own_user_in(&self, visitor: Visitor) -> Result<Login, NaviError> {
         let user = self.user;
         let Some(user) = self
             .on_runtime(async move |store| store.user(user).await)
@@ -131,7 +146,7 @@ impl Access {
             ));
         };
         let way = Way::plain("one-time link");
-        self.let_in(&user, way, visitor).await.map(Ok)
+        self.let_in(&user, way, visitor).await
     }
 
     /// Lets a person in by their name and what only they have.
@@ -333,26 +348,15 @@ impl Access {
         who: &Principal,
         visitor: Visitor,
     ) -> Result<u64, NaviError> {
-        let ended = self.end_logins(who.user, Some(who.key)).await?;
-        let about = Some(format!("{ended} others"));
-        self.note(Recorded::DeviceSignedOut, Some(who.user), about, visitor)
-            .await;
-        Ok(ended)
-    }
-
-    pub(super) async fn end_logins(
-        &self,
-        user: UserId,
-        but: Option<Key>,
-    ) -> Result<u64, NaviError> {
-        let but = match but {
-            Some(Key::Login(hash)) => Some(SecretHash(hash)),
-            Some(Key::Token(_) | Key::Setting(_) | Key::Proxy(_)) | None => None,
-        };
+        let (user, but) = (who.user, who.login());
         let ended = self.on_runtime(async move |store| store.delete_web_logins(user, but).await);
         let ended = ended.await;
         self.ended();
-        ended
+        let ended = ended?;
+        let about = Some(format!("{ended} others"));
+        self.note(Recorded::DeviceSignedOut, Some(user), about, visitor)
+            .await;
+        Ok(ended)
     }
 
     /// A name and a password as they are kept.

@@ -5,6 +5,7 @@ use navi_actors::domain::permissions::{Action, Grant};
 use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::{Recorded, Scopes};
+use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::store::{ApiToken, NewToken, SecretHash, Store};
 use uuid::Uuid;
 
@@ -140,10 +141,8 @@ pub(crate) async fn add_token(
     }
     let theirs = store.list_tokens(user).await;
     if theirs.map_err(|error| store_error(&error))?.len() >= MOST {
-        return Err(NaviError::new(
-            ErrorCode::Forbidden,
-            format!("{MOST} tokens are all that one may have; remove one first"),
-        ));
+        let full = Phrase::new(PhraseCode::TokensFull, [("n", MOST.to_string())]);
+        return Err(NaviError::said(ErrorCode::Forbidden, full));
     }
     let now = Utc::now();
     let expires_at = match wanted.days {

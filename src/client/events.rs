@@ -229,7 +229,7 @@ mod tests {
 
     use super::*;
     use crate::client::{WayIn, trust};
-    use crate::instance::Instance;
+    use crate::instance::{Instance, Reach};
 
     fn client(data_dir: PathBuf) -> Client {
         Client {
@@ -261,7 +261,9 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let instance = Instance::claim(dir.path()).unwrap();
             let address = listener.local_addr().unwrap();
-            instance.announce(address, Vec::new()).unwrap();
+            instance
+                .announce(address, Vec::new(), Reach::default())
+                .unwrap();
             Self {
                 dir,
                 _instance: instance,

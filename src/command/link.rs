@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 
 use crate::access::links::Links;
 use crate::console::{complain, say};
@@ -14,20 +14,22 @@ use crate::settings::Settings;
 /// # Errors
 /// No service runs on this data directory, or it cannot be written to.
 pub(crate) fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
-    let dir = settings.data_dir.display();
-    let Some(running) = instance::running(&settings.data_dir) else {
-        bail!("navi does not run on {dir}; start it with `navi`");
-    };
-    let secret = Links::new(&settings.data_dir)
-        .issue()
-        .with_context(|| format!("the link could not be written to {dir}"))?;
+    let running = instance::expect_running(&settings.data_dir)?;
+    let secret = Links::new(&settings.data_dir).issue().with_context(|| {
+        let dir = settings.data_dir.display();
+        format!("the link could not be written to {dir}")
+    })?;
     let here = format!("{}/login/{secret}", running.url());
-    match &settings.people.public {
+    let reach = running.reach(settings);
+    match &reach.public {
         Some(public) => {
-            say(&public.link(&secret));
+            say(&format!("{public}login/{secret}"));
             complain(&format!("On this machine also: {here}"));
         }
         None => say(&here),
+    }
+    if let Some(hint) = reach.hint(running.address) {
+        complain(hint);
     }
     Ok(ExitCode::SUCCESS)
 }

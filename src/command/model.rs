@@ -3,8 +3,10 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use navi_actors::llm::starter::FetchState;
 
+use crate::access::links::make_private_dir;
 use crate::cli::ModelCommand;
 use crate::settings::Settings;
 use crate::starter::Starter;
@@ -19,7 +21,13 @@ pub(crate) async fn run(settings: &Settings, command: &ModelCommand) -> anyhow::
     };
     match command {
         ModelCommand::List => list(&starter),
-        ModelCommand::Fetch { name } => fetch(&starter, name).await?,
+        ModelCommand::Fetch { name } => {
+            // The fetch makes what lacks, open to others.
+            let dir = &settings.data_dir;
+            make_private_dir(dir)
+                .with_context(|| format!("the data directory {} cannot be made", dir.display()))?;
+            fetch(&starter, name).await?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -20,10 +20,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// # Errors
 /// No service runs on this data directory; it does not come back, or goes on as it was.
 pub(crate) fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
-    let dir = settings.data_dir.display();
-    let Some(before) = instance::running(&settings.data_dir) else {
-        bail!("navi does not run on {dir}; start it with `navi`");
-    };
+    let before = instance::expect_running(&settings.data_dir)?;
     let pid = i32::try_from(before.pid).ok().and_then(Pid::from_raw);
     let pid = pid.context("the service's note names no process; restart it by hand")?;
     kill_process(pid, Signal::USR2)

@@ -14,7 +14,7 @@ use crate::access::random::digest;
 use crate::access::{self, MAX_INVITATION_DAYS, Offer, role_name};
 use crate::cli::UserCommand;
 use crate::console::{complain, say, table};
-use crate::instance;
+use crate::instance::{self, Reach};
 use crate::settings::Settings;
 
 /// How long a link for another password is good.
@@ -23,19 +23,38 @@ const RESET_DAYS: u32 = 1;
 /// # Errors
 /// There is no such person, or the database cannot be used.
 pub(crate) async fn run(settings: &Settings, command: &UserCommand) -> anyhow::Result<ExitCode> {
-    if !settings.people.accounts {
+    let (reach, here, address) = match instance::running(&settings.data_dir) {
+        Some(running) => (running.reach(settings), running.url(), running.address),
+        None => {
+            let here = settings.wire().url(settings.bind);
+            (Reach::of(settings), here, settings.bind)
+        }
+    };
+    if !reach.accounts {
         bail!("there are no accounts here; NAVI_ACCOUNTS=on makes some (docs/people.md)");
     }
+    let page = Page {
+        hint: reach.hint(address),
+        url: reach.public.unwrap_or_else(|| format!("{here}/")),
+    };
     let store = open_store(settings).await?;
-    let done = carry_out(&store, command, settings).await;
+    let done = carry_out(&store, command, &settings.data_dir, &page).await;
     store.close().await?;
     done
+}
+
+/// Where invitations lead.
+struct Page {
+    /// With a slash at its end.
+    url: String,
+    hint: Option<&'static str>,
 }
 
 async fn carry_out(
     store: &Store,
     command: &UserCommand,
-    settings: &Settings,
+    data_dir: &Path,
+    page: &Page,
 ) -> anyhow::Result<ExitCode> {
     match command {
         UserCommand::Add { role, days } => {
@@ -47,7 +66,7 @@ async fn carry_out(
                 user: None,
                 days: *days,
             };
-            invite(store, settings, offer, role_name(offer.role)).await?;
+            invite(store, page, offer, role_name(offer.role)).await?;
         }
         UserCommand::List => {
             let people = store.people().await?.into_iter();
@@ -85,12 +104,12 @@ async fn carry_out(
                 user: Some(user.id),
                 days: RESET_DAYS,
             };
-            invite(store, settings, offer, &user.name).await?;
+            invite(store, page, offer, &user.name).await?;
         }
         UserCommand::Role { name, role } => {
             let (user, role) = (by_name(store, name).await?, UserRole::from(*role));
             let user = settled(store.set_role(user.id, role).await?, name)?;
-            tell_service(&settings.data_dir);
+            tell_service(data_dir);
             let about = format!("{}: {}", user.name, role_name(role));
             note(store, Recorded::RoleChanged, about).await?;
         }
@@ -103,7 +122,7 @@ async fn carry_out(
                 );
             }
             let user = settled(store.remove_person(user.id, Utc::now()).await?, name)?;
-            tell_service(&settings.data_dir);
+            tell_service(data_dir);
             note(store, Recorded::PersonRemoved, user.name).await?;
         }
     }
@@ -111,31 +130,21 @@ async fn carry_out(
 }
 
 /// Makes an invitation and prints its link.
-async fn invite(
-    store: &Store,
-    settings: &Settings,
-    offer: Offer,
-    about: &str,
-) -> anyhow::Result<()> {
+async fn invite(store: &Store, page: &Page, offer: Offer, about: &str) -> anyhow::Result<()> {
     let (invitation, secret) = offer.made(None, Utc::now());
     let until = invitation.expires_at;
     store
         .add_invitation(SecretHash(digest(&secret)), invitation)
         .await?;
     note(store, Recorded::Invited, about.to_owned()).await?;
-    let page = match (
-        &settings.people.public,
-        instance::running(&settings.data_dir),
-    ) {
-        (Some(public), _) => public.url.to_string(),
-        (None, Some(running)) => format!("{}/", running.url()),
-        (None, None) => format!("{}/", settings.wire().url(settings.bind)),
-    };
-    say(&format!("{page}#invitation={secret}"));
+    say(&format!("{}#invitation={secret}", page.url));
     complain(&format!(
         "It works once, until {}.",
         until.format("%Y-%m-%d %H:%M UTC")
     ));
+    if let Some(hint) = page.hint {
+        complain(hint);
+    }
     Ok(())
 }
 

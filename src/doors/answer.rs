@@ -7,6 +7,7 @@ mod joining;
 mod listening;
 mod past;
 mod place;
+mod stops;
 mod told;
 mod turns;
 mod view;
@@ -24,6 +25,7 @@ use self::listening::Ear;
 pub(crate) use self::listening::used;
 pub(crate) use self::past::{Past, past};
 pub(crate) use self::place::{Place, Repeat, was_asked_in};
+pub(crate) use self::stops::StopWords;
 pub(crate) use self::told::{Approvals, Ending, Step, Told, Whole};
 pub(crate) use self::turns::{Ask, Begin, Waits};
 use self::view::View;
@@ -76,6 +78,7 @@ pub(crate) struct Answer {
     ear: Ear,
     view: View,
     told: VecDeque<Told>,
+    stops: StopWords,
     /// Taken back with this, unless the run is yet to begin.
     offer: Option<Offer>,
     listening: Option<Listening>,
@@ -87,6 +90,12 @@ impl Answer {
     /// The same, where the program may take so long to come back.
     pub(crate) fn patient(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// The same, up to the first of these words.
+    pub(crate) fn until(mut self, stops: StopWords) -> Self {
+        self.stops = stops;
         self
     }
 

@@ -25,7 +25,8 @@ pub(super) use self::checks::{
     check_names, checked_name, heard, image_data, lacking, sent_file, untaken,
 };
 use self::conversation::{Message, Next, conversation};
-pub(super) use self::demanded::{Written, chosen, form, ollama_form};
+pub(crate) use self::demanded::{MAX_OLLAMA_STOPS, MAX_STOP_CHARS, MAX_STOPS};
+pub(super) use self::demanded::{Written, chosen, form, ollama_form, stops};
 use super::answer::{Answer, Approvals, GoOn, Place, Question, Repeat, SentFile};
 use crate::access::Principal;
 use crate::http::App;

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use self::lines::{Lines, Shape};
 pub(crate) use self::request::{ChatRequest, GenerateRequest, ShowRequest};
 use self::request::{Request, Wanted};
-use super::answer::{Answer, Ending, Told, Whole};
+use super::answer::{Answer, Ending, StopWords, Told, Whole};
 use super::asked::{self, Asked};
 use super::{places, streaming};
 use crate::access::Principal;
@@ -177,7 +177,7 @@ fn listed(name: &str) -> Value {
 }
 
 #[utoipa::path(post, path = "/api/chat", tag = "ollama",
-    request_body(content = ref("#/components/schemas/OllamaChatRequest"), description = "As Ollama has it: `model`, `messages`, `tools`, `format`, `stream`; the rest is the profile's matter."),
+    request_body(content = ref("#/components/schemas/OllamaChatRequest"), description = "As Ollama has it: `model`, `messages`, `tools`, `format`, `options.stop`, `stream`; the rest is the profile's matter."),
     responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", content((Object = "application/json"), ("application/x-ndjson"))), OllamaFailures))]
 pub(crate) async fn chat(
     app: web::Data<App>,
@@ -191,7 +191,7 @@ pub(crate) async fn chat(
 }
 
 #[utoipa::path(post, path = "/api/generate", tag = "ollama",
-    request_body(content = ref("#/components/schemas/OllamaGenerateRequest"), description = "As Ollama has it: `model`, `prompt`, `system`, `images`, `format`, `stream`."),
+    request_body(content = ref("#/components/schemas/OllamaGenerateRequest"), description = "As Ollama has it: `model`, `prompt`, `system`, `images`, `format`, `options.stop`, `stream`."),
     responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", content((Object = "application/json"), ("application/x-ndjson"))), OllamaFailures))]
 pub(crate) async fn generate(
     app: web::Data<App>,
@@ -215,6 +215,7 @@ async fn answer(
     Asked::refuse_own(headers)?;
     let Request {
         wanted,
+        stops,
         model,
         hash,
         conversation,
@@ -227,10 +228,10 @@ async fn answer(
         Wanted::Answer(asked) => *asked,
     };
     if asked.is_task_by(headers)? {
-        return task(app, who, asked, lines).await;
+        return task(app, who, asked, stops, lines).await;
     }
     let streamed = asked.streamed;
-    let answer = asked.answer(app, who, headers, hash).await?;
+    let answer = asked.answer(app, who, headers, hash).await?.until(stops);
     let open = Open {
         app: app.clone(),
         answer,
@@ -249,6 +250,7 @@ async fn task(
     app: &App,
     who: Principal,
     asked: Asked,
+    stops: StopWords,
     lines: Lines,
 ) -> Result<HttpResponse, NaviError> {
     let (streamed, profile_id) = (asked.streamed, asked.profile_id.clone());
@@ -257,6 +259,7 @@ async fn task(
         .engine
         .complete(who.user, profile_id.as_deref(), asked, form)
         .await?;
+    let text = stops.cut(&text);
     if !streamed {
         return Ok(HttpResponse::Ok().json(lines.whole(&text, "", &[], "stop", (0, 0))));
     }

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use self::chunks::{Chunks, framed};
 pub(crate) use self::request::ChatCompletionRequest;
 use self::request::Request;
-use super::answer::{Answer, Ending, Told, Whole};
+use super::answer::{Answer, Ending, StopWords, Told, Whole};
 use super::asked::{self, Asked};
 use super::{places, streaming};
 use crate::access::Principal;
@@ -154,7 +154,7 @@ fn described(id: &str) -> Value {
     params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "The session that the conversation is in: its id, or a word of the program's own. Without it the request holds the conversation, and no session is left."),
         ("X-Navi-Task" = Option<String>, Header, max_length = 256, description = "A small task beside a conversation, as a title: asked without tools and without a session."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same key again joins the same run.")),
-    request_body(content = ref("#/components/schemas/ChatCompletionRequest"), description = "As OpenAI's Chat Completions have it: `model`, `messages`, `stream`, `stream_options`, `tools`, `tool_choice`, `response_format`; docs/doors.md says what is passed over."),
+    request_body(content = ref("#/components/schemas/ChatCompletionRequest"), description = "As OpenAI's Chat Completions have it: `model`, `messages`, `stream`, `stream_options`, `tools`, `tool_choice`, `parallel_tool_calls`, `response_format`, `stop`; docs/doors.md says what is passed over."),
     responses((status = 200, description = "The answer in OpenAI's form, in one piece or, with `stream`, as server-sent events.", content((Object = "application/json"), ("text/event-stream"))), OpenaiFailures))]
 pub(crate) async fn completions(
     app: web::Data<App>,
@@ -177,14 +177,15 @@ async fn answer(
     Asked::refuse_own(headers)?;
     let Request {
         asked,
+        stops,
         counts,
         hash,
     } = Request::read(app, body).await?;
     if asked.is_task_by(headers)? {
-        return task(app, who, asked).await;
+        return task(app, who, asked, stops).await;
     }
     let (model, streamed) = (asked.model.clone(), asked.streamed);
-    let answer = asked.answer(app, who, headers, hash).await?;
+    let answer = asked.answer(app, who, headers, hash).await?.until(stops);
     let chunks = Chunks::new(answer.run_id, model);
     Ok(if streamed {
         stream_of(answer, chunks, counts)
@@ -194,7 +195,12 @@ async fn answer(
 }
 
 /// A title, tags and their like: asked of the model alone, without tools and without a session.
-async fn task(app: &App, who: Principal, asked: Asked) -> Result<HttpResponse, NaviError> {
+async fn task(
+    app: &App,
+    who: Principal,
+    asked: Asked,
+    stops: StopWords,
+) -> Result<HttpResponse, NaviError> {
     let chunks = Chunks::new(
         navi_actors::protocol::ids::RunId::new(),
         asked.model.clone(),
@@ -203,7 +209,7 @@ async fn task(app: &App, who: Principal, asked: Asked) -> Result<HttpResponse, N
     let form = asked.form();
     let engine = &app.engine;
     let text = engine.complete(who.user, profile_id.as_deref(), asked.into_chat(), form);
-    let text = text.await?;
+    let text = stops.cut(&text.await?);
     if !streamed {
         return Ok(HttpResponse::Ok().json(chunks.whole(&text, "", Vec::new(), "stop", (0, 0))));
     }

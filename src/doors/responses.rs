@@ -103,6 +103,10 @@ async fn answer(
         ("metadata".to_owned(), json!(asked.metadata)),
         ("tools".to_owned(), json!(asked.tools)),
         ("tool_choice".to_owned(), asked.tool_choice.clone()),
+        (
+            "parallel_tool_calls".to_owned(),
+            json!(!asked.terms.demands.one_by_one),
+        ),
         ("text".to_owned(), json!({"format": asked.format})),
         ("store".to_owned(), json!(asked.stores)),
         ("background".to_owned(), json!(asked.background)),

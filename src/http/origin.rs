@@ -20,16 +20,20 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// `forbidden_host`.
 pub(crate) fn check_host(headers: &HeaderMap, ours: &Places) -> Result<(), NaviError> {
     let mut hosts = headers.get_all(header::HOST);
-    match (
-        hosts.next().and_then(|host| host.to_str().ok()),
-        hosts.next(),
-    ) {
-        (Some(host), None) if ours.have(host) => Ok(()),
-        _ => Err(NaviError::new(
-            ErrorCode::ForbiddenHost,
-            format!("navi answers only under its own address, {}", ours.page()),
-        )),
+    let (host, another) = (hosts.next(), hosts.next());
+    let host = host.and_then(|host| host.to_str().ok());
+    let host = host.filter(|_| another.is_none());
+    if host.is_some_and(|host| ours.have(host)) {
+        return Ok(());
     }
+    let refused = host.map_or_else(String::new, |host| format!(", and not under {host}"));
+    Err(NaviError::new(
+        ErrorCode::ForbiddenHost,
+        format!(
+            "navi answers only under its own address, {}{refused}; NAVI_PUBLIC_URL names another one for those outside",
+            ours.page()
+        ),
+    ))
 }
 
 /// Where Navi is.
@@ -125,7 +129,7 @@ pub(crate) fn check_fetch_site(headers: &HeaderMap) -> Result<(), NaviError> {
 fn forbidden() -> NaviError {
     NaviError::new(
         ErrorCode::ForbiddenOrigin,
-        "the request does not come from Navi's own page; scripts use a token (`navi token add`) instead of the cookie",
+        "the request does not come from Navi's own page; scripts use a token (`navi token add NAME`) instead of the cookie",
     )
 }
 

@@ -11,6 +11,7 @@ use super::Service;
 use crate::access::links::Links;
 use crate::checks::{self, Check};
 use crate::console::say;
+use crate::instance::Reach;
 use crate::settings::{DatabaseSettings, Settings};
 
 /// How long the banner waits for model servers to say how they are.
@@ -24,6 +25,9 @@ pub(super) async fn print(service: &Service, settings: &Settings) {
         env!("CARGO_PKG_VERSION"),
         settings.wire().url(service.address)
     ));
+    if let Some(hint) = Reach::of(settings).hint(service.address) {
+        say(hint);
+    }
     let names = ids(&service.engine.profiles());
     let database = match &settings.database {
         DatabaseSettings::Sqlite(path) => path.display().to_string(),

@@ -1,5 +1,6 @@
 //! Addresses: where Navi listens, and where model servers are.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The address to serve on.
@@ -17,12 +18,7 @@ pub(crate) fn bind(text: &str) -> Result<SocketAddr, String> {
 /// Ollama's address as Ollama's own variable allows it: scheme and port may be left out,
 /// and the address that a server listens on everywhere means this machine.
 pub(crate) fn ollama(text: &str) -> Result<String, String> {
-    let full = if text.contains("://") {
-        text.to_owned()
-    } else {
-        format!("http://{text}")
-    };
-    let mut url = http_url(&full)?;
+    let mut url = http_url(&whole(text), "http://localhost:11434")?;
     let explicit_port = url.port().is_some();
     if !explicit_port && !text.contains("://") {
         // `set_port` fails only for URLs without a host, which `http_url` refuses.
@@ -34,9 +30,25 @@ pub(crate) fn ollama(text: &str) -> Result<String, String> {
     Ok(trimmed(&url))
 }
 
-/// An OpenAI-compatible server's base URL.
+/// An OpenAI-compatible server's base URL. Its scheme may be left out where there is no password in
+/// it, which is found and hidden by the scheme.
 pub(crate) fn base_url(text: &str) -> Result<String, String> {
-    http_url(text).map(|url| trimmed(&url))
+    let full: Cow<'_, str> = match text.contains('@') {
+        true => text.into(),
+        false => whole(text),
+    };
+    http_url(&full, "http://localhost:8080/v1").map(|url| trimmed(&url))
+}
+
+/// An address with the scheme and the host that are meant where they are left out.
+pub(crate) fn whole(text: &str) -> Cow<'_, str> {
+    if text.contains("://") {
+        text.into()
+    } else if text.starts_with(':') {
+        format!("http://localhost{text}").into()
+    } else {
+        format!("http://{text}").into()
+    }
 }
 
 /// A PostgreSQL connection URL. The driver checks the rest.
@@ -50,9 +62,9 @@ pub(crate) fn database_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// The address of a service that tools use, as it is asked for.
-pub(crate) fn service(text: &str) -> Result<url::Url, String> {
-    let url = http_url(text)?;
+/// The address of a service that tools use, as it is asked for. The example is of such a one.
+pub(crate) fn service(text: &str, example: &str) -> Result<url::Url, String> {
+    let url = http_url(text, example)?;
     if url.username().is_empty() && url.password().is_none() {
         Ok(url)
     } else {
@@ -60,11 +72,11 @@ pub(crate) fn service(text: &str) -> Result<url::Url, String> {
     }
 }
 
-fn http_url(text: &str) -> Result<url::Url, String> {
-    let expected = "a URL, as in http://localhost:11434";
+fn http_url(text: &str, example: &str) -> Result<url::Url, String> {
+    let expected = format!("a URL, as in {example}");
     let url = url::Url::parse(text).map_err(|error| format!("{expected} ({error})"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(expected.to_owned());
+        return Err(expected);
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(format!("{expected}, without a query"));

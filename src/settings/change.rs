@@ -17,7 +17,9 @@ use super::keys::{self, Key};
 use super::page::{SENT_TO, file_only};
 use super::sources::Texts;
 use super::written::{self, Unwritten};
-use super::{Loaded, PendingValue, Secret, Settings, SettingsError, ShownValue, load_with};
+use super::{
+    Loaded, PendingValue, Secret, Settings, SettingsError, ShownValue, addresses, load_with,
+};
 
 /// What holds at once when it is changed.
 const MODEL_SERVER: [&Key; 3] = [&keys::OPENAI_URL, &keys::OPENAI_KEY, &keys::OPENAI_MODEL];
@@ -350,7 +352,8 @@ fn keys_stay_home(before: &Texts, next: &Texts, edits: &Edits) -> Result<(), Nav
 
 /// To whom an address leads: scheme, host and port.
 fn host_of(address: &str) -> Option<url::Origin> {
-    url::Url::parse(address).ok().map(|url| url.origin())
+    let url = url::Url::parse(&addresses::whole(address));
+    url.ok().map(|url| url.origin())
 }
 
 /// Why changes are refused: by the setting that is none, where it is one of them.

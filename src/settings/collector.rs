@@ -28,7 +28,7 @@ pub(super) fn collector(r: &mut Reader<'_>) -> Option<CollectorSettings> {
 /// The collector's base URL, as OpenTelemetry's own variable has it.
 fn endpoint(text: &str) -> Result<Url, String> {
     const TRACES: &str = "/v1/traces";
-    let base = addresses::service(text)?;
+    let base = addresses::service(text, "http://localhost:4318")?;
     let base = base.as_str().trim_end_matches('/');
     if base.ends_with(TRACES) {
         return Err(format!("a URL without {TRACES}, which is added to it"));

@@ -270,6 +270,16 @@ pub(crate) const ALL: &[&Key] = &[
     &FILES_MAX_TOTAL,
 ];
 
+/// Of Navi's clients and of her tools: they are no settings, and no mistakes.
+const OF_OTHERS: &[&str] = &["NAVI_TOKEN", "NAVI_URL", "NAVI_WORKSPACE", "NAVI_TOOL_DIR"];
+
+/// Whether a variable is called as settings are, and nothing reads it.
+pub(crate) fn is_unknown_variable(name: &str) -> bool {
+    name.starts_with("NAVI_")
+        && !OF_OTHERS.contains(&name)
+        && !ALL.iter().any(|key| key.variable == name)
+}
+
 /// Whether a variable holds a secret of Navi's own.
 pub(crate) fn is_secret_variable(name: &str) -> bool {
     ALL.iter().any(|key| key.secret && key.variable == name)

@@ -359,6 +359,7 @@ fn ollamas_own_forms_of_its_variable_are_understood() {
     for (given, expected) in [
         ("localhost", "http://localhost:11434"),
         ("10.0.0.5:9999", "http://10.0.0.5:9999"),
+        (":9999", "http://localhost:9999"),
         ("0.0.0.0", "http://127.0.0.1:11434"),
         ("0.0.0.0:11434", "http://127.0.0.1:11434"),
         ("https://ollama.example/", "https://ollama.example"),
@@ -366,6 +367,29 @@ fn ollamas_own_forms_of_its_variable_are_understood() {
     ] {
         let loaded = load_with(&[("OLLAMA_HOST", given)]).unwrap();
         assert_eq!(loaded.settings.model.ollama_host, expected, "{given}");
+    }
+}
+
+#[test]
+fn a_model_server_s_address_may_leave_its_scheme_out() {
+    let loaded = load_with(&[("OPENAI_BASE_URL", "localhost:8080/v1")]).unwrap();
+    let server = loaded.settings.model.openai.unwrap();
+    assert_eq!(server.base_url, "http://localhost:8080/v1");
+}
+
+#[test]
+fn a_wrong_address_is_told_with_an_example_of_its_own() {
+    for (variable, example) in [
+        ("OLLAMA_HOST", "http://localhost:11434"),
+        ("OPENAI_BASE_URL", "http://localhost:8080/v1"),
+        ("NAVI_SEARXNG_URL", "http://localhost:8888"),
+        ("NAVI_OTLP_ENDPOINT", "http://localhost:4318"),
+    ] {
+        let problem = only_problem(variable, "ftp://x");
+        assert!(
+            problem.contains(&format!("as in {example}")),
+            "{variable}: {problem}"
+        );
     }
 }
 
@@ -379,6 +403,14 @@ fn doubtful_settings_are_warned_of() {
     ])
     .unwrap();
     assert_eq!(loaded.warnings.len(), 4, "{:?}", loaded.warnings);
+}
+
+#[test]
+fn variables_of_clients_and_tools_are_no_mistakes() {
+    for variable in ["NAVI_TOKEN", "NAVI_URL", "NAVI_WORKSPACE", "NAVI_TOOL_DIR"] {
+        let loaded = load_with(&[(variable, "x")]).unwrap();
+        assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    }
 }
 
 #[test]

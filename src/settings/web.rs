@@ -56,7 +56,9 @@ fn search(r: &mut Reader<'_>) -> Option<Option<SearchEngine>> {
         ]),
     );
     let searxng = r
-        .optional(&keys::SEARXNG_URL, addresses::service)
+        .optional(&keys::SEARXNG_URL, |text| {
+            addresses::service(text, "http://localhost:8888")
+        })
         .map(SearchEngine::searxng);
     let brave = r
         .optional(&keys::BRAVE_KEY, api_key)
@@ -85,7 +87,9 @@ fn search(r: &mut Reader<'_>) -> Option<Option<SearchEngine>> {
 }
 
 fn home_assistant(r: &mut Reader<'_>) -> Option<HomeAssistantConfig> {
-    let url = r.optional(&keys::HOME_ASSISTANT_URL, addresses::service);
+    let url = r.optional(&keys::HOME_ASSISTANT_URL, |text| {
+        addresses::service(text, "http://homeassistant.local:8123")
+    });
     let token = r.optional(&keys::HOME_ASSISTANT_TOKEN, api_key);
     let is_set = |key| r.text(key).is_some();
     match (

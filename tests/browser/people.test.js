@@ -135,6 +135,11 @@ describe('people who sign in', () => {
     await part(tab, 'token-make').click();
     await told(tab, 'current password is wrong');
     await part(tab, 'token-password').fill(OLENA.password);
+    const phrase = { code: 'tokens_full', params: { n: '200' } };
+    await tab.page.route('**/api/tokens',
+      (route) => route.fulfill({ status: 403, json: { code: 'forbidden', message: 'no more', phrase } }), { times: 1 });
+    await part(tab, 'token-make').click();
+    await told(tab, '200 tokens are all that one may have');
     await part(tab, 'token-make').click();
     const row = tab.page.locator('[data-testid="token"][data-name="all"]');
     await row.getByTestId('token-remove').click();
@@ -365,6 +370,8 @@ describe('people who sign in', () => {
   it('an admin gives a link for another password', async () => {
     const { tab } = it_has;
     await person(BOHDAN.name).getByTestId('person-reset').click();
+    await part(tab, 'person-password').fill(OLENA.password);
+    await part(tab, 'person-proof-yes').click();
     reset_link = (await part(tab, 'person-link').locator('pre').innerText()).trim();
     await assertLooks(tab, (name) => tab.screenshot(`${name}-people-link`));
     await signOut(his);
@@ -387,7 +394,7 @@ describe('people who sign in', () => {
     await his.ready();
   });
 
-  it('gives the password again for a link of one’s own, and to make an admin', async () => {
+  it('gives the password again for a link for another password, and to make an admin', async () => {
     const { tab } = it_has;
     await person(OLENA.name).getByTestId('person-reset').click();
     await part(tab, 'person-password').fill('not my password');

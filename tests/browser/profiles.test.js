@@ -58,3 +58,16 @@ describe('profile files', () => {
     await listedAs('New Poet');
   });
 });
+
+describe('the default profile of the settings', () => {
+  const it_has = world({ settings: { NAVI_DEFAULT_PROFILE: 'smart_home' } });
+
+  it('answers where nobody chose another', async () => {
+    const { tab } = it_has;
+    await tab.page.locator('[data-testid="profile-choice"][value="smart_home"]:checked').waitFor({ state: 'attached' });
+    await tab.send('Hello there.');
+    await tab.sees('You said: Hello there.');
+    await tab.idle();
+    assert.equal(await tab.page.getByTestId('profile-name').innerText(), 'Smart Home Assistant');
+  });
+});

@@ -191,6 +191,37 @@ describe('how Navi is set up', () => {
     await level.getByTestId('setting-cancel').click();
   });
 
+  it('is not drawn by an answer that comes once it is closed', async () => {
+    const { tab } = it_has;
+    const shown = tab.page.locator('[data-testid="setting"][data-key="log.level"]');
+    const close = async () => {
+      await tab.page.keyboard.press('Escape');
+      await part('setup').waitFor({ state: 'detached' });
+    };
+    await close();
+    await tab.page.evaluate(() => {
+      const element = Object.getPrototypeOf(customElements.get('navi-setup-settings').prototype);
+      const { performUpdate } = element;
+      window.gone = 0;
+      element.performUpdate = function noted() {
+        if (this.localName === 'navi-setup-settings' && !this.isConnected) window.gone += 1;
+        return performUpdate.call(this);
+      };
+    });
+    const asked = new Promise((resolve) => { void tab.page.route('**/api/settings', resolve, { times: 1 }); });
+    await part('open-setup').click();
+    const route = await asked;
+    await part('tab-settings').waitFor();
+    await close();
+    const answered = tab.page.waitForResponse('**/api/settings');
+    await route.continue();
+    await (await answered).finished();
+    // What it came for is through with it before the next is asked for.
+    await part('open-setup').click();
+    await shown.waitFor();
+    assert.equal(await tab.page.evaluate(() => window.gone), 0);
+  });
+
   it('tells one of two who change settings at once, and loses nothing', async () => {
     const { navi, tab, window } = it_has;
     const other = await window.tabBeside(tab);

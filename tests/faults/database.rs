@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::StatusCode;
 use sea_orm::{
     ConnectionTrait as _, Database, DatabaseConnection, DatabaseTransaction, TransactionTrait as _,
 };
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, Step};
 use crate::rounds::{Chance, rounds};
-use crate::server::{House, Server, Told};
+use crate::server::{House, Server, Told, client};
 
 fn message(client_id: &str) -> Value {
     json!({"type": "message", "content": format!("this is {client_id}"), "client_id": client_id})
@@ -115,6 +116,25 @@ async fn a_database_that_another_process_locks_holds_up_no_shutdown() {
     let answered = tab.next_of("stream_end").await;
     assert_eq!(answered["content"], "You said: this is while");
     model.assert_clean();
+}
+
+#[tokio::test]
+async fn a_link_that_the_database_let_nobody_in_by_is_good_still() {
+    let house = House::new(&[]);
+    let server = house.start();
+    let link = server.link();
+    let open = async || client().get(&link).send().await.unwrap().status();
+    let other = connect(&house).await;
+    let rename = async |from: &str, to: &str| {
+        let statement = format!("ALTER TABLE {from} RENAME TO {to}");
+        other.execute_unprepared(&statement).await.unwrap();
+    };
+    rename("web_logins", "elsewhere").await;
+    let failed = open().await;
+    assert!(failed.is_server_error(), "{failed}");
+    rename("elsewhere", "web_logins").await;
+    assert_eq!(open().await, StatusCode::SEE_OTHER);
+    assert_eq!(open().await, StatusCode::GONE);
 }
 
 /// Between Navi and PostgreSQL; cuts everything and refuses, as a server that restarts does.

@@ -2,12 +2,14 @@
 //! stored is refused by name, and all goes on when the disk does, without a restart.
 
 use std::fs;
+use std::path::PathBuf;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, Step};
 use crate::rounds::{Chance, rounds};
+use crate::script::workspace;
 use crate::server::{House, Server, Socket, Told};
 use crate::shim::{DiskFault, Shim};
 
@@ -241,25 +243,40 @@ async fn a_database_whose_file_is_gone_takes_nothing_until_it_is_back() {
     assert_eq!(client_ids(&server, &session).await, ["before", "gone"]);
 }
 
-/// It stays deleted until its files are back.
-#[tokio::test]
-async fn a_session_whose_files_cannot_be_moved_back_is_had_back_later() {
+/// A service, where its deleted session is asked back, and where the files of that were.
+async fn deleted() -> (Server, String, PathBuf) {
     let server = House::new(&[]).start();
     let session = server.new_session().await;
     let path = format!("/sessions/{session}");
-    let workspace = server.house().data_dir().join("session_files");
-    let workspace = workspace.join(&session);
+    let workspace = workspace(&server, &session);
     fs::create_dir_all(&workspace).unwrap();
     fs::write(workspace.join("note.txt"), "kept").unwrap();
     let (status, _) = server.call(Method::DELETE, &path, None).await;
     assert!(status.is_success(), "{status}");
     assert!(!workspace.exists());
+    (server, format!("{path}/restore"), workspace)
+}
+
+/// It stays deleted until its files are back.
+#[tokio::test]
+async fn a_session_whose_files_cannot_be_moved_back_is_had_back_later() {
+    let (server, restore, workspace) = deleted().await;
     fs::create_dir(&workspace).unwrap();
     fs::write(workspace.join("in_the_way"), "").unwrap();
-    let restore = format!("{path}/restore");
     let (status, _) = server.call(Method::POST, &restore, Some(json!({}))).await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     fs::remove_dir_all(&workspace).unwrap();
+    server.post(&restore, json!({})).await;
+    let note = fs::read_to_string(workspace.join("note.txt")).unwrap();
+    assert_eq!(note, "kept");
+}
+
+/// As an upload leaves it that ends while its session is deleted.
+#[tokio::test]
+async fn a_session_is_had_back_where_the_copy_of_an_upload_came_after_it() {
+    let (server, restore, workspace) = deleted().await;
+    fs::create_dir_all(workspace.join("uploads")).unwrap();
+    fs::write(workspace.join("uploads/x"), "a copy").unwrap();
     server.post(&restore, json!({})).await;
     let note = fs::read_to_string(workspace.join("note.txt")).unwrap();
     assert_eq!(note, "kept");

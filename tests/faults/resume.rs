@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::fake_model::{Config, FakeModel, Recorded, Reply, Step};
 use crate::rounds::rounds;
-use crate::script::{UNTOLD, spawn};
+use crate::script::{UNTOLD, house, outcomes, spawn, workspace};
 use crate::server::{House, PATIENCE, Server, Socket, TOKEN, client};
 use crate::view::View;
 
@@ -54,6 +54,11 @@ fn file(server: &Server, session: &str, name: &str) -> Option<String> {
 
 async fn resolve(tab: &mut Socket, call_id: &Value, decision: &str) {
     tab.send(&json!({"type": "resolve_call", "call_id": call_id, "decision": decision}))
+        .await;
+}
+
+async fn deny(tab: &mut Socket, asked: &Value) {
+    tab.send(&json!({"type": "approve", "approval_id": asked["approval_id"], "decision": "deny"}))
         .await;
 }
 
@@ -159,8 +164,9 @@ async fn a_call_that_is_left_is_left_and_one_that_nobody_decided_on_is_the_model
         tab.send(&json!({"type": "continue"})).await;
         let frames = tab.until("stream_end").await;
         assert!(frames.iter().all(|frame| frame["type"] != "tool_started"));
-        let sent = model.chats().last().unwrap().body.to_string();
-        assert!(sent.contains(words), "{sent}");
+        let sent = model.chats().into_iter().map(|chat| chat.body.to_string());
+        let sent: Vec<String> = sent.collect();
+        assert!(sent.iter().any(|sent| sent.contains(words)), "{sent:?}");
         assert!(unknown(&server, &session).await.is_empty());
     }
     model.assert_clean();
@@ -345,6 +351,34 @@ async fn an_upgrade_between_two_steps_goes_on_and_tabs_notice_no_more_than_a_pau
     model.assert_clean();
 }
 
+/// Whatever is started next goes on with what was left for the upgrade.
+#[tokio::test]
+async fn a_signal_during_an_upgrade_ends_the_service_in_order() {
+    let (model, house) = house(&[]);
+    let mut server = house.start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    let waits = json!({"action": "run", "command": "until [ -e go ]; do sleep 0.05; done"});
+    model.script([Step::tool_call("terminal", waits)]);
+    model.script(Reply::new([Step::text("it came")]).results(1));
+    tab.send(&json!({"type": "message", "content": "wait for it"}))
+        .await;
+    tab.next_of("tool_started").await;
+    server.signal("USR2");
+    server.says("shutting down for an upgrade").await;
+    server.ask_to_end();
+    server.says("no upgrade after all").await;
+    fs::write(workspace(&server, &session).join("go"), "").unwrap();
+    drop(tab);
+    assert_eq!(server.ended().await.code(), Some(0), "{}", server.said());
+    drop(server);
+
+    let server = house.start();
+    let mut tab = server.tab(&session, Some(0)).await;
+    assert_eq!(tab.next_of("stream_end").await["content"], "it came");
+    model.assert_clean();
+}
+
 #[tokio::test]
 async fn an_upgrade_in_mid_text_keeps_what_was_said_and_asks_for_the_rest() {
     let model = FakeModel::start();
@@ -456,8 +490,7 @@ async fn a_tab_that_comes_before_a_waiting_run_goes_on_sees_it_from_its_start() 
     let server = house.start_with(&[("FAILPOINTS", "journal::write=1*sleep(1000)")]);
     let mut tab = server.tab(&session, None).await;
     assert_eq!(tab.next_of("approval_requested").await, asked);
-    tab.send(&json!({"type": "approve", "approval_id": asked["approval_id"], "decision": "deny"}))
-        .await;
+    deny(&mut tab, &asked).await;
     assert_eq!(tab.next_of("tool_call").await["success"], false);
     tab.next_of("stream_end").await;
     model.assert_clean();
@@ -511,6 +544,15 @@ async fn asks_and_spawns(model: &FakeModel, child: Step) -> (Server, String, Soc
     (server, session, tab)
 }
 
+async fn subagent_asks(model: &FakeModel) {
+    model
+        .wait_for(|chats| {
+            let mut chats = chats.iter();
+            chats.any(|chat| chat.last_user_text().contains("look around"))
+        })
+        .await;
+}
+
 /// Results are recorded in the order of the calls: that of the second waits for the first.
 #[tokio::test]
 async fn a_result_that_waits_behind_a_question_outlives_a_shutdown_and_an_upgrade() {
@@ -528,9 +570,8 @@ async fn a_result_that_waits_behind_a_question_outlives_a_shutdown_and_an_upgrad
             server = server.house().start();
         }
         let mut tab = server.tab(&session, None).await;
-        let id = tab.next_of("approval_requested").await["approval_id"].clone();
-        tab.send(&json!({"type": "approve", "approval_id": id, "decision": "deny"}))
-            .await;
+        let asked = tab.next_of("approval_requested").await;
+        deny(&mut tab, &asked).await;
         let frames = tab.until("stream_end").await;
         let results = frames.iter().filter(|frame| frame["type"] == "tool_call");
         let results: Vec<_> = results
@@ -554,12 +595,7 @@ async fn what_a_panic_leaves_unclear_is_asked_about_at_once() {
     let model = FakeModel::start();
     let (server, session, mut tab) = asks_and_spawns(&model, Step::Silence).await;
     tab.next_of("approval_requested").await;
-    model
-        .wait_for(|chats| {
-            let mut chats = chats.iter();
-            chats.any(|chat| chat.last_user_text().contains("look around"))
-        })
-        .await;
+    subagent_asks(&model).await;
     let house = server.house().clone();
     drop(server);
     let server = house.start_with(&[("FAILPOINTS", "run::step=1*panic(forced by a test)")]);
@@ -571,5 +607,54 @@ async fn what_a_panic_leaves_unclear_is_asked_about_at_once() {
     resolve(&mut tab, &calls[0]["call_id"], "skip").await;
     tab.next_of("call_resolved").await;
     assert!(unknown(&server, &session).await.is_empty());
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn a_denial_that_waits_behind_a_question_outlives_a_crash() {
+    let (model, house) = house(&[("NAVI_CONSENT_MODE", "ask"), UNTOLD]);
+    model.script(["a", "b"].map(|page| {
+        let url = format!("https://example.com/{page}");
+        Step::tool_call("web_fetch", json!({"url": url}))
+    }));
+    let server = house.start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "fetch both"}))
+        .await;
+    let first = tab.next_of("approval_requested").await;
+    let second = tab.next_of("approval_requested").await;
+    // The answer is written, and then what becomes of the call.
+    server.arm("kill journal::written:2").await;
+    deny(&mut tab, &second).await;
+    assert_eq!(tab.closed().await, 1006);
+    let server = server.crash_and_restart();
+    let mut tab = server.tab(&session, None).await;
+    deny(&mut tab, &first).await;
+    tab.next_of("stream_end").await;
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(outcomes(&snapshot), ["failed", "failed"]);
+    model.assert_clean();
+}
+
+/// Its result waits for that of the subagent, but it never began.
+#[tokio::test]
+async fn after_a_crash_nobody_is_asked_about_a_call_that_was_refused() {
+    let (model, house) = house(&[]);
+    let fetch = Step::tool_call("web_fetch", json!({"url": "ftp://example.com/"}));
+    model.script(Reply::new([spawn("look around"), fetch]).when("do both"));
+    model.script(Reply::new([Step::Silence]).when("look around"));
+    let server = house.start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "do both"}))
+        .await;
+    subagent_asks(&model).await;
+    let server = server.crash_and_restart();
+    let calls = unknown(&server, &session).await;
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert_eq!(calls[0]["tool"], "spawn_agent");
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(outcomes(&snapshot), ["outcome_unknown", "failed"]);
     model.assert_clean();
 }

@@ -138,6 +138,31 @@ async fn what_a_stop_held_back_waits_after_a_crash_too() {
 }
 
 #[tokio::test]
+async fn a_stop_of_a_run_that_ended_leaves_the_one_that_goes_alone() {
+    let (model, server) = talking();
+    model.script(vec![Step::text("first")]);
+    let (_, mut tab) = begin(&server).await;
+    let ended = tab.next_of("stream_end").await["run_id"].clone();
+    model.script(vec![
+        Step::text("half"),
+        Step::hold("stopped"),
+        Step::text(" and half"),
+    ]);
+    tab.send(&json!({"type": "message", "content": "and then this"}))
+        .await;
+    tab.next_of("stream_delta").await;
+    tab.send(&json!({"type": "stop", "hold": true, "run_id": ended}))
+        .await;
+    // Frames are taken in turn: once this one is refused, that one was done.
+    tab.send(&json!({"type": "withdraw", "message_id": ended}))
+        .await;
+    tab.next_of("error").await;
+    model.release("stopped");
+    let answer = tab.next_of("stream_end").await;
+    assert_eq!(answer["content"], "half and half");
+}
+
+#[tokio::test]
 async fn stop_while_a_run_still_looks_for_a_backend() {
     // It takes the connection and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

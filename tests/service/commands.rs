@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -110,6 +111,14 @@ fn a_service_whose_greeting_is_lost_serves_and_ends_well() {
     }
     kill_process(Pid::from_child(&service), Signal::TERM).unwrap();
     assert!(service.wait().unwrap().success());
+}
+
+#[test]
+fn a_fetch_before_the_first_start_leaves_the_data_directory_to_its_user() {
+    let house = House::new(&[("STARTER_MODEL", "smollm2-135m")]);
+    failed_because(&house.run(&["model", "fetch", "nothing"]), "nothing");
+    let mode = std::fs::metadata(house.data_dir()).unwrap().permissions();
+    assert_eq!(mode.mode() & 0o777, 0o700);
 }
 
 #[test]

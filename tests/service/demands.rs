@@ -127,6 +127,30 @@ async fn what_the_request_with_the_results_chooses_counts_from_there_on() {
 }
 
 #[tokio::test]
+async fn calls_come_one_by_one_to_a_program_that_takes_no_two_at_once() {
+    let (model, server) = talking();
+    let tides = Step::tool_call("tides", json!({"city": "Odesa"}));
+    model.script(vec![weather(), tides]);
+    let mut body = with_tools(&json!("auto"));
+    body["parallel_tool_calls"] = json!(false);
+    for name in ["weather", "tides"] {
+        let answer = chat(&server, &body).await;
+        let calls = &answer["choices"][0]["message"]["tool_calls"];
+        let names = calls.as_array().unwrap().iter();
+        let names: Vec<&Value> = names.map(|call| &call["function"]["name"]).collect();
+        assert_eq!(names, [name]);
+        let messages = body["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "assistant", "content": null, "tool_calls": calls}));
+        messages.push(json!({"role": "tool", "tool_call_id": calls[0]["id"], "content": "calm"}));
+    }
+    model.script(vec![Step::text("All is calm.")]);
+    let answer = chat(&server, &body).await;
+    assert_eq!(told(&answer).0, "All is calm.");
+    // It was one run: the model made both calls in one reply.
+    assert_eq!(model.chats().len(), 2);
+}
+
+#[tokio::test]
 async fn a_choice_of_tools_that_cannot_be_made_is_refused() {
     let (model, server) = talking();
     let mut without = with_tools(&json!("required"));

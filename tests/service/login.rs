@@ -111,6 +111,55 @@ fn a_link_names_the_public_address_and_programs_here_come_in_all_the_same() {
     assert_eq!(answer.trim(), "Here I am.");
 }
 
+#[test]
+fn commands_go_by_the_service_and_not_by_settings_of_their_own() {
+    let house = House::new(&[]);
+    let _server = house.start_with(&[
+        ("NAVI_ACCOUNTS", "on"),
+        ("NAVI_PUBLIC_URL", "https://home.example/navi"),
+    ]);
+    let printed = |arguments: &[&str]| {
+        let output = house.run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    printed(&["user", "list"]);
+    let link = printed(&["link"]);
+    assert!(
+        link.starts_with("https://home.example/navi/login/"),
+        "{link}"
+    );
+    let invitation = printed(&["user", "add"]);
+    assert!(
+        invitation.starts_with("https://home.example/navi/#invitation="),
+        "{invitation}"
+    );
+}
+
+#[tokio::test]
+async fn who_listens_everywhere_tells_people_where_they_can_go() {
+    let house = House::new(&[("NAVI_ACCOUNTS", "on"), ("NAVI_BIND", "0.0.0.0:0")]);
+    let server = house.start();
+    let banner = server.banner.join("\n");
+    assert!(!banner.contains("0.0.0.0"), "{banner}");
+    for arguments in [&["link"][..], &["user", "add"]] {
+        let output = house.run(arguments);
+        let link = String::from_utf8(output.stdout).unwrap();
+        assert!(link.starts_with(&server.url), "{link}");
+        let beside = String::from_utf8(output.stderr).unwrap();
+        assert!(beside.contains("NAVI_PUBLIC_URL"), "{beside}");
+    }
+    let name = server.authority().replace("127.0.0.1", "nas.lan");
+    let request = client().get(&server.url).header(HOST, &name);
+    let refused: Value = request.send().await.unwrap().json().await.unwrap();
+    assert_eq!(refused["code"], "forbidden_host");
+    let message = refused["message"].as_str().unwrap();
+    for told in [name.as_str(), "NAVI_PUBLIC_URL"] {
+        assert!(message.contains(told), "{message}");
+    }
+}
+
 #[tokio::test]
 async fn a_cookie_counts_only_from_our_own_page() {
     let server = House::new(&[]).start();

@@ -36,6 +36,7 @@ mod slots;
 mod small_models;
 mod sockets;
 mod spending;
+mod stop_words;
 mod tls;
 mod traces;
 mod windows;

@@ -113,6 +113,21 @@ async fn a_personas_file_may_change_while_navi_runs() {
 }
 
 #[tokio::test]
+async fn the_profile_of_a_session_that_names_none_is_told() {
+    let server = House::new(&[("NAVI_DEFAULT_PROFILE", "smart_home")]).start();
+    let status = server.get("/api/status").await;
+    let profiles = status["profile_models"].as_array().unwrap().iter();
+    let default: Vec<&str> = profiles
+        .filter(|it| it["is_default"] == true)
+        .filter_map(|it| it["profile_id"].as_str())
+        .collect();
+    assert_eq!(default, ["smart_home"]);
+    let created = json!({"profile_id": null});
+    let created = server.post("/sessions", created).await;
+    assert_eq!(created["profile_id"], "smart_home");
+}
+
+#[tokio::test]
 async fn every_field_of_a_profile_is_told() {
     let server = House::new(&[]).start();
     let secretary = profile(&server, "secretary").await.unwrap();

@@ -98,3 +98,35 @@ async fn tools_that_are_taken_are_given_back() {
     let created = told.find(|event| event["type"] == "response.created");
     assert_eq!(created.unwrap()["response"]["tools"], json!([weather]));
 }
+
+#[tokio::test]
+async fn a_response_ends_with_one_call_where_no_two_are_taken_at_once() {
+    let (model, server) = talking();
+    let tool = |name: &str| json!({"type": "function", "name": name});
+    let mut body = json!({
+        "model": "navi", "store": false, "parallel_tool_calls": false,
+        "input": [{"role": "user", "content": "How is it out there?"}],
+        "tools": [tool("weather"), tool("tides")],
+    });
+    let call = |name: &str| Step::tool_call(name, json!({}));
+    model.script(vec![call("weather"), call("tides")]);
+    for name in ["weather", "tides"] {
+        let answer = respond(&server, &body).await;
+        assert_eq!(answer["parallel_tool_calls"], false);
+        let items = answer["output"].as_array().unwrap();
+        let names: Vec<&Value> = items.iter().map(|item| &item["name"]).collect();
+        assert_eq!(names, [name]);
+        let (kind, call_id) = ("function_call_output", &items[0]["call_id"]);
+        let result = json!({"type": kind, "call_id": call_id, "output": "calm"});
+        let input = body["input"].as_array_mut().unwrap();
+        input.extend([items[0].clone(), result]);
+    }
+    model.script(vec![Step::text("All is calm.")]);
+    let answer = respond(&server, &body).await;
+    assert_eq!(answer["output"][0]["content"][0]["text"], "All is calm.");
+    body["parallel_tool_calls"] = Value::Null;
+    body["input"] = json!("Hello.");
+    model.script(vec![Step::text("Hello.")]);
+    let answer = respond(&server, &body).await;
+    assert_eq!(answer["parallel_tool_calls"], true);
+}

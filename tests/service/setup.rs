@@ -265,7 +265,8 @@ async fn it_is_told_who_would_answer_for_a_profile_and_who_does_not() {
         of("own"),
         json!({
             "profile_id": "own", "name": "Own", "description": "", "has_tools": false,
-            "backend": "ollama", "model": "fake:latest", "instead_of": "none:7b", "fell_back_from": "openai"
+            "is_default": false, "backend": "ollama", "model": "fake:latest",
+            "instead_of": "none:7b", "fell_back_from": "openai"
         })
     );
     let secretary = of("secretary");

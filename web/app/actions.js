@@ -12,7 +12,7 @@ import { loadPart } from '../net/part.js';
 import { people } from '../net/people.js';
 import { Socket } from '../net/socket.js';
 import { errorGroup } from '../state/errors.js';
-import { defaultProfile, fetching } from '../state/service.js';
+import { fetching } from '../state/service.js';
 import { sorted } from '../state/sessions.js';
 import { loadAccount } from './account.js';
 import { dropRow, place, readArchived, refreshArchived } from './archive.js';
@@ -29,7 +29,7 @@ import {
 } from './session.js';
 import {
   chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, isKnown,
-    justLinked, listConnection, NEW, openId, outdated, panel, profiles, returned, rowOf, sessions, sharedLink,
+    justLinked, listConnection, NEW, openId, outdated, panel, returned, rowOf, sessions, sharedLink,
     shownFile, shownRun, shownTagsOf,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
@@ -274,8 +274,7 @@ export async function startSession() {
   createError.set(null);
   const first = post(NEW, 'queue');
   try {
-    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.profile_id ?? null,
-      chosenModel.get(), chosenMode.get());
+    const { session_id } = await api.create(chosenProfile.get(), chosenModel.get(), chosenMode.get());
     // Freedom is given to one conversation at a time.
     chosenMode.set(null);
     begin(first, session_id);

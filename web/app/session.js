@@ -7,7 +7,7 @@
 import { api, ApiError } from '../net/api.js';
 import { SessionLink } from '../net/session_link.js';
 import { images, isReady, refs } from '../state/attachments.js';
-import { isUnderWay, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
+import { isUnderWay, toSend, withChange, withOldHeld, withoutConfirmed } from '../state/outbox.js';
 import { announceEvent, announceOpened } from './announce.js';
 import { attachmentsOf, clear, move, moveToNew, onSettled, retry, workOn } from './attachments.js';
 import { changesBy, changesOf, forgetChanges } from './changes.js';
@@ -33,7 +33,7 @@ export function openSession(id) {
   openId.set(id);
   showSession(null);
   sessionError.set(null);
-  stopping.set(false);
+  stopping.set(null);
   continuing.set(false);
   answering.set(new Map());
   resolving.set(new Map());
@@ -69,8 +69,8 @@ function connect(id) {
         settleEdits(before, state);
       }
       showSession(state);
-      if (state.run === null) stopping.set(false);
-      else continuing.set(false);
+      if (state.run?.run_id !== stopping.get()) stopping.set(null);
+      if (state.run !== null) continuing.set(false);
     },
     onconnection: (state, silent_since_ms) => {
       if (!shown()) return;
@@ -78,12 +78,16 @@ function connect(id) {
       if (state === 'silent') silentSince.set(silent_since_ms);
     },
     onopen: () => {
+      setOutbox(id, withOldHeld(outboxOf(id), Date.now()));
       toSend(outboxOf(id)).forEach((item) => transmit(id, item));
+      closeIfDone(id);
       if (!shown()) return;
       // Whether an answer arrived before the connection went is told by what comes now.
       unanswered();
       continuing.set(false);
-      if (stopping.get()) linkOf(id)?.send(STOP);
+      // Its run may have ended meanwhile: one that goes now is another.
+      const run_id = stopping.get();
+      if (run_id !== null) linkOf(id)?.send({ ...STOP, run_id });
     },
     onconfirmed: (client_ids) => {
       setOutbox(id, withoutConfirmed(outboxOf(id), new Set(client_ids)));
@@ -99,7 +103,7 @@ function connect(id) {
         resolving.set(new Map());
         continuing.set(false);
         if (refused.code === 'approval_not_found' || refused.code === 'approval_resolved') unanswered();
-        else stopping.set(false);
+        else stopping.set(null);
         refusedHandler(refused);
       }
     },
@@ -309,8 +313,9 @@ export function discard(client_id) {
 const STOP = Object.freeze({ type: 'stop', hold: true });
 
 export function stop() {
-  if (isGuest.get() || session.get()?.run == null) return;
-  stopping.set(true);
+  const run = session.get()?.run;
+  if (isGuest.get() || run == null) return;
+  stopping.set(run.run_id);
   link?.send(STOP);
 }
 

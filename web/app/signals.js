@@ -111,8 +111,8 @@ export const wasOpen = signal(false);
 export const listConnection = signal(/** @type {Connection} */ ('connecting'));
 /** Since when the service says nothing, where one of them is silent. */
 export const silentSince = signal(0);
-/** Stop was asked and has not taken effect yet. */
-export const stopping = signal(false);
+/** The run that was asked to stop, until that has taken effect. */
+export const stopping = signal(/** @type {string | null} */ (null));
 /** The same of going on. */
 export const continuing = signal(false);
 

@@ -86,8 +86,8 @@ export const people = {
   grantToUsers: (users) => call('PUT', 'api/powers', { users }),
   /** @param {string} id */
   remove: (id) => call('DELETE', one('people', id)),
-  /** @param {string} id @param {ProofRequest} [proof] for an admin @returns {Promise<MadeInvitation>} */
-  reset: (id, proof = {}) => call('POST', `${one('people', id)}/reset`, proof),
+  /** @param {string} id @param {ProofRequest} proof @returns {Promise<MadeInvitation>} */
+  reset: (id, proof) => call('POST', `${one('people', id)}/reset`, proof),
   /** @returns {Promise<InvitationInfo[]>} */
   invitations: () => call('GET', 'api/invitations'),
   /**

@@ -137,7 +137,9 @@ function newestLeaf(mapping) {
 /** @param {Record<string, unknown>} node @returns {ImportedMessage | null} */
 function fromNode(node) {
   const role = isObject(node.author) ? node.author.role : null;
-  const hidden = isObject(node.metadata) && node.metadata.is_visually_hidden_from_conversation === true;
+  /** @type {Record<string, unknown>} */
+  const metadata = isObject(node.metadata) ? node.metadata : {};
+  const hidden = metadata.is_visually_hidden_from_conversation === true;
   const to_all = node.recipient === undefined || node.recipient === null || node.recipient === 'all';
   if ((role !== 'user' && role !== 'assistant') || hidden || !to_all || !isObject(node.content)) return null;
   const { parts, text, content_type } = node.content;
@@ -147,7 +149,24 @@ function fromNode(node) {
     ? parts.map((part) => (isObject(part) ? textOf(part.text) : textOf(part)))
     : [textOf(text)];
   const content = words.filter((part) => part !== '').join('\n\n');
-  return content === '' ? null : { role, content, ...time('created_at', node.create_time) };
+  const files = attached(Array.isArray(parts) ? parts : [], metadata.attachments);
+  if (content === '' && files.length === 0) return null;
+  return { role, content: content === '' ? null : content, ...(files.length === 0 ? {} : { files }),
+    ...time('created_at', node.create_time) };
+}
+
+/**
+ * The pictures and files of a message, which the export only names. Most pictures stand among its
+ * parts and in the list as well.
+ * @param {unknown[]} parts
+ * @param {unknown} attachments
+ */
+function attached(parts, attachments) {
+  const listed = Array.isArray(attachments) ? attachments.filter(isObject) : [];
+  const ids = listed.map(({ id }) => textOf(id)).filter((id) => id !== '');
+  const others = parts.filter(isObject).filter(({ content_type, asset_pointer }) =>
+    textOf(content_type).endsWith('asset_pointer') && !ids.some((id) => textOf(asset_pointer).includes(id)));
+  return [...listed, ...others];
 }
 
 /** Seconds since 1970. @param {string} name @param {unknown} seconds */

@@ -1,5 +1,6 @@
-// Messages that were sent and not yet acknowledged. They outlive a reload and are sent again
-// with the same `client_id` after every reconnect, so that none is lost and none counts twice.
+// Messages that were sent and not yet acknowledged. They outlive a reload and, while they are
+// new, are sent again with the same `client_id` after every reconnect, so that none is lost and
+// none counts twice.
 
 /** @import { FileRef, SendMode } from './wire.js' */
 
@@ -50,6 +51,19 @@ export function toSend(items) {
 }
 
 /**
+ * What is too old to go by itself is held.
+ * @param {OutboxItem[]} items
+ * @param {number} now_ms
+ */
+export function withOldHeld(items, now_ms) {
+  const old = items.filter((item) => isUnderWay(item) && isOld(item.created_ms, now_ms));
+  return old.length === 0 ? items : items.map((item) => (old.includes(item) ? { ...item, held: true } : item));
+}
+
+/** @param {number} created_ms @param {number} now_ms */
+const isOld = (created_ms, now_ms) => now_ms - created_ms > HOLD_AFTER_MS;
+
+/**
  * One that an earlier page left. Anything malformed is dropped: storage is anyone's to edit.
  * Another tab may still be sending what goes with an incomplete one: its writer says what to do.
  * @param {any} kept
@@ -71,7 +85,7 @@ export function readItem(kept, now_ms) {
     mode: kept.mode === 'steer' ? 'steer' : 'queue',
     created_ms,
     refused: kept.refused ?? null,
-    held: incomplete || now_ms - created_ms > HOLD_AFTER_MS,
+    held: incomplete || isOld(created_ms, now_ms),
   };
 }
 

@@ -90,12 +90,12 @@ export function expectedModel(status, profile, chosen = null) {
 
 /**
  * The profile that a new session gets where nobody chose (SPEC section 10).
- * @template {Pick<ProfileModel, 'profile_id'>} P
+ * @template {Pick<ProfileModel, 'is_default'>} P
  * @param {P[]} profiles
  * @returns {P | null}
  */
 export function defaultProfile(profiles) {
-  return profiles.find((profile) => profile.profile_id === 'secretary') ?? profiles[0] ?? null;
+  return profiles.find(({ is_default }) => is_default) ?? null;
 }
 
 /**

@@ -581,8 +581,10 @@ export type PhraseCode =
   | 'run_mistaken'
   | 'session_fell'
   | 'session_taken'
+  | 'signed_in_long_ago'
   | 'something_failed'
   | 'store_fails'
+  | 'tokens_full'
   | 'tokens_used'
   | 'tokens_used_up'
   | 'too_many_wait'
@@ -1400,6 +1402,10 @@ export type ClientFrame =
        * What waits in the queue is not begun by it, but by a message or by `continue`.
        */
       hold?: boolean;
+      /**
+       * Only this run is stopped, and none that came after it; whichever goes where absent.
+       */
+      run_id?: RunId;
     }
   | {
       type: 'continue';
@@ -3310,6 +3316,10 @@ export interface ProfileModel {
    * Whether it has any, which not every model can call.
    */
   has_tools: boolean;
+  /**
+   * Whether a session that names none gets it.
+   */
+  is_default: boolean;
   /**
    * None where nobody would.
    */

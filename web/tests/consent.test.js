@@ -334,7 +334,9 @@ test('a command that ended badly is not drawn as done', () => {
 });
 
 test('what a person did not allow is no failure, for one who comes later too', async () => {
-  const source = await readFile(new URL('../../actors/src/domain/consent/mod.rs', import.meta.url), 'utf8');
+  const sources = ['domain/consent/mod.rs', 'protocol/approval.rs']
+    .map((path) => readFile(new URL(`../../actors/src/${path}`, import.meta.url), 'utf8'));
+  const source = (await Promise.all(sources)).join('');
   for (const refusal of REFUSALS) {
     assert.ok(source.includes(`"${refusal}`), `the service does not say: ${refusal}`);
     assert.equal(shownState(call('terminal', `${refusal}rm -r x`, 'failed'), null), 'denied');

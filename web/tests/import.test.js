@@ -52,11 +52,14 @@ const node = (id, parent, children, message) => ({ [id]: { id, parent, children,
 /** @param {string} role @param {unknown[]} parts @param {object} [more] */
 const said = (role, parts, more = {}) => ({ author: { role }, create_time: 1_750_000_000.5, content: { content_type: 'text', parts }, recipient: 'all', ...more });
 
+/** @param {string} asset_pointer */
+const picture = (asset_pointer) => ({ content_type: 'image_asset_pointer', asset_pointer });
+
 test('ChatGPT\'s conversations, each along the way that was shown last', () => {
   const mapping = {
     ...node('root', null, ['sys'], null),
     ...node('sys', 'root', ['q'], said('system', [''])),
-    ...node('q', 'sys', ['old', 'code'], said('user', ['Where do rivers run?', { content_type: 'image_asset_pointer', asset_pointer: 'x' }])),
+    ...node('q', 'sys', ['old', 'code'], said('user', ['Where do rivers run?', picture('x')])),
     ...node('old', 'q', [], said('assistant', ['Nobody knows.'])),
     ...node('code', 'q', ['tool'], said('assistant', ['search("rivers")'], { recipient: 'web' })),
     ...node('tool', 'code', ['thought'], said('tool', ['found'])),
@@ -66,7 +69,7 @@ test('ChatGPT\'s conversations, each along the way that was shown last', () => {
   const expected = {
     title: 'Rivers', created_at: '2025-06-15T15:06:40.000Z', last_active: '2025-06-15T15:06:41.000Z',
     messages: [
-      { role: 'user', content: 'Where do rivers run?', created_at: '2025-06-15T15:06:40.500Z' },
+      { role: 'user', content: 'Where do rivers run?', files: [picture('x')], created_at: '2025-06-15T15:06:40.500Z' },
       { role: 'assistant', content: 'To the sea.' },
     ],
   };
@@ -78,6 +81,24 @@ test('ChatGPT\'s conversations, each along the way that was shown last', () => {
   // One that leads in a circle ends all the same.
   const circle = { ...node('a', 'b', [], said('user', ['x'])), ...node('b', 'a', [], null) };
   assert.equal(read({ mapping: circle, current_node: 'a' })?.[0].messages.length, 1);
+});
+
+test('pictures and files that ChatGPT\'s export only names are told of, each once', () => {
+  const [photo, report] = [{ id: 'file-a', name: 'a.png' }, { id: 'file_b', name: 'b.pdf' }];
+  const mapping = {
+    ...node('photo', null, ['report'], said('user', [picture('file-service://file-a'), ''], { metadata: { attachments: [photo] } })),
+    ...node('report', 'photo', ['drawn'], said('user', ['Read it.'], { metadata: { attachments: [report] } })),
+    ...node('drawn', 'report', ['empty'], said('assistant', [picture('sediment://file_c')])),
+    ...node('empty', 'drawn', [], said('assistant', [''], { metadata: { attachments: [] } })),
+  };
+  const created_at = '2025-06-15T15:06:40.500Z';
+  assert.deepEqual(read({ mapping }), [{
+    title: '', messages: [
+      { role: 'user', content: null, files: [photo], created_at },
+      { role: 'user', content: 'Read it.', files: [report], created_at },
+      { role: 'assistant', content: null, files: [picture('sediment://file_c')], created_at },
+    ],
+  }]);
 });
 
 test('what holds no conversation', () => {

@@ -4,6 +4,7 @@ import 'fake-indexeddb/auto';
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 
+import { HOLD_AFTER_MS } from '../state/outbox.js';
 import { at, story } from './fake_service.js';
 import { FakeSocket, sockets } from './fake_socket.js';
 
@@ -80,8 +81,8 @@ const { startSession } = await import('../app/actions.js');
 const { draftOf, growEdit, setDraft, setEdit } = await import('../app/drafts.js');
 const { isAtRisk } = await import('../app/kept.js');
 const { restoreKept } = await import('../app/restore.js');
-const { onGone, openSession, outboxOf, post, resend } = await import('../app/session.js');
-const { attachments, createError, drafts, edits, NEW, openId, outbox, session, unkept } = await import('../app/signals.js');
+const { onGone, openSession, outboxOf, post, resend, stop } = await import('../app/session.js');
+const { attachments, createError, drafts, edits, NEW, openId, outbox, session, stopping, unkept } = await import('../app/signals.js');
 
 /** Everything that waits for nothing but its turn. */
 async function settle() {
@@ -284,6 +285,36 @@ test('an unsent message is sent after a reload whichever conversation is open', 
   assert.deepEqual([outbox.get().size, socket.readyState], [0, 3]);
 });
 
+test('a message that waited too long for a connection is held until its writer sends it', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'] });
+  openSession('s1');
+  await settle();
+  setDraft('s1', 'Of yesterday');
+  const { client_id } = post('s1', 'queue');
+  t.mock.timers.tick(HOLD_AFTER_MS + 1);
+  setDraft('s1', 'Of now');
+  post('s1', 'queue');
+  const [socket] = sockets;
+  socket.open();
+  assert.deepEqual(socket.sent.map(({ content }) => content), ['Of now']);
+  assert.deepEqual(outboxOf('s1').map(({ content, held }) => [content, held]), [['Of yesterday', true], ['Of now', false]]);
+  resend(client_id);
+  assert.equal(socket.sent[1].client_id, client_id, 'it may have arrived after all');
+});
+
+test('a conversation that was left is not kept open for what is held', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'] });
+  openSession('s1');
+  await settle();
+  setDraft('s1', 'Of yesterday');
+  post('s1', 'queue');
+  await opened('s2');
+  t.mock.timers.tick(HOLD_AFTER_MS + 1);
+  const [socket] = sockets;
+  socket.open();
+  assert.deepEqual([socket.sent, socket.readyState, outboxOf('s1')[0].held], [[], 3, true]);
+});
+
 test('an unsent message that had arrived before the reload is not sent again', async () => {
   openId.set('s1');
   setDraft('s1', 'Offline');
@@ -396,4 +427,19 @@ test('an edit of a message that a run takes, or that is withdrawn, is not lost',
   const again = await opened('s3');
   await again.tell({ seq: 1, at: at(1), type: 'queue_changed', message_id: 'm', content: null });
   assert.deepEqual([edits.get().has('m'), draftOf('s3')], [false, 'other words']);
+});
+
+test('a Stop that found no connection is for the run that was shown, and for none that came after it', async () => {
+  snapshot = { ...snapshot, state: 'running', run: { run_id: 'r1', message_id: 'm1', model: 'x', started_at: at(0), waiting: null } };
+  openSession('s1');
+  await settle();
+  stop();
+  const [socket] = sockets;
+  socket.open();
+  assert.deepEqual(socket.sent, [{ type: 'stop', hold: true, run_id: 'r1' }]);
+  assert.equal(stopping.get(), 'r1');
+  // Both come at once, as what was missed does.
+  socket.tell({ seq: 1, run_id: 'r1', at: at(1), type: 'stream_stopped' });
+  await socket.tell({ seq: 2, run_id: 'r2', at: at(2), type: 'stream_start', message_id: 'm2', model: 'x', profile_id: 'p' });
+  assert.deepEqual([session.get()?.run?.run_id, stopping.get()], ['r2', null]);
 });

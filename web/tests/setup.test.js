@@ -22,9 +22,9 @@ const STATUS = {
     { kind: 'openai', address: 'http://localhost:1', state: 'down', problem: 'gone', remedy: 'start it', models: [] },
   ],
   profile_models: [
-    { profile_id: 'one', name: 'ONE', description: '', has_tools: true, backend: 'ollama', model: 'a', instead_of: 'c' },
-    { profile_id: 'two', name: 'TWO', description: '', has_tools: true, backend: 'ollama', model: 'b', fell_back_from: 'openai' },
-    { profile_id: 'three', name: 'THREE', description: '', has_tools: true },
+    { profile_id: 'one', name: 'ONE', description: '', has_tools: true, is_default: true, backend: 'ollama', model: 'a', instead_of: 'c' },
+    { profile_id: 'two', name: 'TWO', description: '', has_tools: true, is_default: false, backend: 'ollama', model: 'b', fell_back_from: 'openai' },
+    { profile_id: 'three', name: 'THREE', description: '', has_tools: true, is_default: false },
   ],
 };
 

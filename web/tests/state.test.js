@@ -112,8 +112,8 @@ test('the status says which model answers, what is wrong, and what one could fet
   assert.deepEqual(fetching(moving), { model: 'large', received: 1, total: 2 });
   assert.equal(fetching(demo), null);
   assert.equal(worthFetching({ ...demo, backends: demo.backends.slice(0, 1) }), null);
-  const profiles = [{ profile_id: 'a' }, { profile_id: 'secretary' }];
-  assert.equal(defaultProfile(profiles)?.profile_id, 'secretary');
+  const profiles = [{ profile_id: 'secretary', is_default: false }, { profile_id: 'own', is_default: true }];
+  assert.equal(defaultProfile(profiles)?.profile_id, 'own');
   assert.equal(defaultProfile([]), null);
 });
 

@@ -44,15 +44,10 @@ export class NaviAccountPasskeys extends NaviElement {
     this._making = new Asking(this);
   }
 
-  /** Once it watches nothing any more: a change before that would have it drawn, and kept, for good. */
+  /** A form in which nobody wrote does not outlive it. */
   disconnectedCallback() {
     super.disconnectedCallback();
     this.#ending.abort();
-    queueMicrotask(() => { if (!this.isConnected) this.#leave(); });
-  }
-
-  /** A form in which nobody wrote does not outlive it. */
-  #leave() {
     const open = renaming.get();
     if (this._passkeys?.some(({ id, name }) => id === open?.id && name === open.name)) renaming.set(null);
   }

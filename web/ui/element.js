@@ -7,6 +7,14 @@ export class NaviElement extends SignalWatcher(LitElement) {
     return this;
   }
 
+  /**
+   * What was taken out of the page is not drawn: it would be watched, and kept, for good. Where it comes back it is.
+   * @param {Parameters<LitElement['requestUpdate']>} change
+   */
+  requestUpdate(...change) {
+    if (this.isConnected || !this.hasUpdated) super.requestUpdate(...change);
+  }
+
   /** What cannot be drawn says so in its place, and takes nothing else along. */
   performUpdate() {
     try {

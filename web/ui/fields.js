@@ -103,7 +103,7 @@ export function faultText(problem, words = {}) {
 export function proofFault(problem, words = {}) {
   const isCurrent = problem?.message.startsWith('current_password') ?? false;
   return faultText(problem, {
-    ...words, forbidden: t('account.fault.stale'), rate_limited: t('signin.too_many'),
+    ...words, rate_limited: t('signin.too_many'),
     ...(isCurrent ? { invalid_field: t('account.fault.current') } : {}),
   });
 }

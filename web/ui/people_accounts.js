@@ -31,7 +31,7 @@ export class NaviPeopleAccounts extends NaviElement {
     this._removing = '';
     /** Whom the refusal is about. */
     this._refused = '';
-    /** Who is to be an admin, or to come in as one. @type {{ id: string, what: 'admin' | 'reset' } | null} */
+    /** Who is to be an admin, or to choose another password. @type {{ id: string, what: 'admin' | 'reset' } | null} */
     this._proving = null;
     this._password = '';
     this._asking = new Asking(this);
@@ -83,7 +83,7 @@ export class NaviPeopleAccounts extends NaviElement {
           : html`<p class="row-actions">
           <button type="button" class="button small plain" data-testid="person-reset"
             aria-label="${t('people.reset')}: ${name}" ?disabled=${busy}
-            @click=${() => this.#reset(person)}>${t('people.reset')}</button>
+            @click=${() => void this.#needProof(id, 'reset')}>${t('people.reset')}</button>
           <button type="button" class="button small plain danger" data-testid="person-remove"
             aria-label="${t('people.remove')}: ${name}" ?disabled=${busy}
             @click=${() => void this.#doubt(id)}>${t('people.remove')}</button></p>`}
@@ -117,7 +117,7 @@ export class NaviPeopleAccounts extends NaviElement {
           @click=${() => { this._proving = this._asking.problem = null; }}>${t('queue.cancel')}</button></p></form>`;
   }
 
-  /** Before what opens all that one may do oneself. @param {string} id @param {'admin' | 'reset'} what */
+  /** Before what opens all that one may, or an account. @param {string} id @param {'admin' | 'reset'} what */
   async #needProof(id, what) {
     this._proving = { id, what };
     this._password = this._removing = '';
@@ -157,15 +157,6 @@ export class NaviPeopleAccounts extends NaviElement {
       // It may have been one's own.
       await loadAccount();
     });
-  }
-
-  /** @param {PersonInfo} person */
-  #reset({ id, role }) {
-    if (role === 'admin') {
-      void this.#needProof(id, 'reset');
-      return;
-    }
-    this.#ask(id, async () => { this._link = { person: id, made: await people.reset(id) }; });
   }
 
   /** @param {string} id */

@@ -42,14 +42,9 @@ export class NaviSetupSettings extends NaviElement {
     this.#load();
   }
 
-  /** Once it watches nothing any more: a change before that would have it drawn, and kept, for good. */
+  /** No secret outlives it, nor a form in which nobody wrote. */
   disconnectedCallback() {
     super.disconnectedCallback();
-    queueMicrotask(() => { if (!this.isConnected) this.#leave(); });
-  }
-
-  /** No secret outlives it, nor a form in which nobody wrote. */
-  #leave() {
     const now = texts.get();
     const kept = this._list?.settings.filter((setting) => !setting.secret
       && now.has(setting.key) && now.get(setting.key) !== standing(setting));

@@ -21,6 +21,9 @@ pub struct Demands {
     pub form: Option<ReplyForm>,
     /// Tools of the program's own are called no more.
     pub without_tools: bool,
+    /// Calls of its own tools are made one after the other: it takes no two at once.
+    #[serde(default)]
+    pub one_by_one: bool,
 }
 
 /// What an answer misses.

@@ -14,7 +14,7 @@ fn demanding(calls: &[&str], form: Option<ReplyForm>) -> RunLoop {
     run.demand(Demands {
         calls: calls.iter().map(|name| (*name).to_owned()).collect(),
         form,
-        without_tools: false,
+        ..Demands::default()
     });
     run
 }
@@ -177,6 +177,28 @@ fn other_tools_may_be_called_before_the_one_that_is_demanded() {
     };
     run.on_tools_started(&group);
     assert!(!run.demands().is_empty());
+}
+
+#[test]
+fn calls_of_a_programs_tools_go_one_by_one_where_that_is_demanded() {
+    let mut groups = Vec::new();
+    for one_by_one in [false, true] {
+        let mut run = start(10);
+        run.demand(Demands {
+            one_by_one,
+            ..Demands::default()
+        });
+        reply(&mut run, "", &["read1", "read2", "read3lent", "read4lent"]);
+        while let Step::RunTools(group) = run.next_step() {
+            groups.push(group.len());
+            run.on_tools_started(&group);
+            for planned in &group {
+                run.on_tool_result(&planned.call.id, result("seen"), NOW);
+            }
+        }
+    }
+    // Navi's own still go side by side.
+    assert_eq!(groups, [4, 2, 1, 1]);
 }
 
 #[test]

@@ -84,6 +84,20 @@ fn a_bare_list_of_messages_has_a_run_for_each_question() {
 }
 
 #[test]
+fn a_message_that_was_only_a_file_stays() {
+    let read = read(json!({"messages": [
+        {"role": "user", "content": null, "files": [{"name": "a.png"}]},
+        {"role": "user", "content": "What is it?"},
+    ]}))
+    .unwrap();
+    assert_eq!(read.messages.len(), 2);
+    assert_eq!(
+        (read.title.as_str(), read.left_out.files),
+        ("What is it?", 1)
+    );
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_message() {
     let call =
         json!({"role": "assistant", "tool_calls": [{"id": "k", "name": "x", "arguments": {}}]});

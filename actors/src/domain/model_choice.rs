@@ -66,7 +66,11 @@ pub fn wanted<'a>(profile: &'a Profile, chosen: Option<&'a str>) -> Wanted<'a> {
 
 /// Who would answer for a profile now.
 #[must_use]
-pub fn expected(backends: &[BackendStatus], profile: &Profile) -> ProfileModel {
+pub fn expected(
+    backends: &[BackendStatus],
+    profile: &Profile,
+    default_profile: &str,
+) -> ProfileModel {
     let choice = choose(backends, wanted(profile, None)).ok();
     let model = choice.as_ref().map(|choice| &choice.model);
     ProfileModel {
@@ -74,6 +78,7 @@ pub fn expected(backends: &[BackendStatus], profile: &Profile) -> ProfileModel {
         name: profile.name.clone(),
         description: profile.description.clone(),
         has_tools: !profile.enabled_tools.is_empty(),
+        is_default: profile.id == default_profile,
         backend: choice.as_ref().map(|choice| choice.kind),
         model: model.map(|model| model.name.clone()),
         instead_of: choice

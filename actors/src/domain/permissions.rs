@@ -153,7 +153,7 @@ impl Grant {
             .to_owned()
         } else if !self.scopes.has(scope) {
             format!(
-                "this token lacks the scope \"{}\"; make one that has it with `navi token add --scopes`",
+                "this token lacks the scope \"{}\"; make one that has it with `navi token add NAME --scopes SCOPES`",
                 scope.name()
             )
         } else {

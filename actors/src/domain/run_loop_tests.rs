@@ -77,7 +77,7 @@ pub(super) fn says(text: &str, calls: &[&str]) -> ModelReply {
     }
 }
 
-/// `read…` reads, `bad…` is refused, anything else changes things; `lent…` is a program's.
+/// `read…` reads, `bad…` is refused, anything else changes things; `…lent` is a program's.
 pub(super) struct Tools;
 
 impl CallBook for Tools {
@@ -91,7 +91,7 @@ impl CallBook for Tools {
     }
 
     fn is_lent(&self, tool: &str) -> bool {
-        tool.starts_with("lent")
+        tool.ends_with("lent")
     }
 
     fn plan(&mut self, call: &ToolCall) -> CallPlan {

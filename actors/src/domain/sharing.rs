@@ -1,6 +1,7 @@
 //! How somebody reaches a conversation, and what that is good for. Whoever does not reach it finds
 //! that there is none.
 
+use crate::protocol::approval::leave_out_answer;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, WaitReason};
 use crate::protocol::ids::{LinkId, UserId};
@@ -47,8 +48,8 @@ pub enum ByLink {
     Number,
 }
 
-/// Takes out of an event what is not for whoever came by a link: pictures, and what a person is
-/// asked. Says what is left.
+/// Takes out of an event what is not for whoever came by a link: pictures, what a person is asked,
+/// and what they answer. Says what is left.
 pub fn for_link(event: &mut Event) -> ByLink {
     match event {
         Event::ApprovalRequested { .. } | Event::ApprovalResolved { .. } => ByLink::Number,
@@ -65,6 +66,10 @@ pub fn for_link(event: &mut Event) -> ByLink {
             detail.clear();
             *phrase = None;
             ByLink::Partly
+        }
+        Event::ToolCall { result, .. } => without_answers([result]),
+        Event::TodoUpdated { items, .. } => {
+            without_answers(items.iter_mut().filter_map(|item| item.note.as_mut()))
         }
         Event::MessageAccepted { .. }
         | Event::RunWaiting { .. }
@@ -83,11 +88,9 @@ pub fn for_link(event: &mut Event) -> ByLink {
         | Event::StreamDelta(_)
         | Event::ToolStarted { .. }
         | Event::ToolOutput { .. }
-        | Event::ToolCall { .. }
         | Event::CallResolved { .. }
         | Event::ModeChanged { .. }
         | Event::ModelChanged { .. }
-        | Event::TodoUpdated { .. }
         | Event::StreamEnd { .. }
         | Event::StreamStopped {}
         | Event::RunInterrupted { .. }
@@ -97,6 +100,17 @@ pub fn for_link(event: &mut Event) -> ByLink {
         | Event::Resync { .. }
         | Event::Pong {} => ByLink::Whole,
     }
+}
+
+/// Leaves out what a person answered, where one of these results says it.
+fn without_answers<'a>(results: impl IntoIterator<Item = &'a mut String>) -> ByLink {
+    let mut left = ByLink::Whole;
+    for result in results {
+        if leave_out_answer(result) {
+            left = ByLink::Partly;
+        }
+    }
+    left
 }
 
 /// How far somebody reaches. The later has all that the earlier has.
@@ -130,7 +144,13 @@ impl Reach {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::consent::{Answer, denied};
+    use crate::protocol::approval::{DecidedBy, NOT_ALLOWED, Resolution};
+    use crate::protocol::command::Decision;
+    use crate::protocol::ids::CallId;
+    use crate::protocol::message::ToolOutcome;
     use crate::protocol::phrase::{Phrase, PhraseCode};
+    use crate::protocol::todo::{TodoItem, TodoStatus};
 
     #[test]
     fn who_came_by_a_link_is_not_told_in_codes_what_a_person_is_asked() {
@@ -144,6 +164,55 @@ mod tests {
         assert!(!format!("{asked:?}").contains("make"), "{asked:?}");
         assert_eq!(for_link(&mut asked), ByLink::Whole);
         assert_eq!(for_link(&mut asks(WaitReason::Lane)), ByLink::Whole);
+    }
+
+    #[test]
+    fn who_came_by_a_link_is_not_told_why_a_person_said_no() {
+        let answer = Answer {
+            resolution: Resolution {
+                decision: Decision::Deny,
+                by: DecidedBy::User,
+            },
+            note: Some("not before the plum cake".to_owned()),
+        };
+        let told = denied("run `make`", &answer);
+        let call = |result: &str| Event::ToolCall {
+            tool: "terminal".to_owned(),
+            args: serde_json::Value::Null,
+            result: result.to_owned(),
+            success: false,
+            outcome: ToolOutcome::Failed,
+            is_subagent: false,
+            call_id: CallId("call".to_owned()),
+            duration_ms: 0,
+            outside: false,
+            files: Vec::new(),
+            lent: false,
+        };
+        let list = |note: &str| Event::TodoUpdated {
+            items: vec![TodoItem {
+                id: 1,
+                text: "make it".to_owned(),
+                status: TodoStatus::Failed,
+                note: Some(note.to_owned()),
+                held: false,
+                edited: None,
+            }],
+            is_subagent: false,
+        };
+        for mut event in [call(&told), list(&told)] {
+            assert!(format!("{event:?}").contains("plum"));
+            assert_eq!(for_link(&mut event), ByLink::Partly);
+            let left = format!("{event:?}");
+            assert!(
+                left.contains(NOT_ALLOWED) && !left.contains("plum"),
+                "{left}"
+            );
+        }
+        for mut event in [call("no plums"), list("no plums")] {
+            assert_eq!(for_link(&mut event), ByLink::Whole);
+            assert!(format!("{event:?}").contains("no plums"));
+        }
     }
 
     #[test]

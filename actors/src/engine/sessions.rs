@@ -2,6 +2,7 @@
 //! said in one is in `turns`.
 
 use super::{Engine, move_dir};
+use crate::domain::files::FILES_DIR;
 use crate::domain::input;
 use crate::domain::session::command::{Command, SessionChange};
 use crate::domain::sharing::By;
@@ -229,6 +230,11 @@ impl Engine {
         self.refuse_when_closed()?;
         self.check_sessions(user).await?;
         let (to, from) = self.workspace_and_trash(user, session);
+        if tokio::fs::try_exists(&from).await.unwrap_or_default() {
+            // Copies of uploads that ended after it was deleted are not to be in the way. Where
+            // they cannot be removed, the move says so.
+            let _ = tokio::fs::remove_dir_all(to.join(FILES_DIR)).await;
+        }
         // Its files first: where this is cut off in between, it can be asked for once more.
         move_dir(&from, &to).await?;
         let summary = self

@@ -117,8 +117,13 @@ impl Engine {
     ) -> Result<(), NaviError> {
         let removed =
             self.stored(async move |store| store.remove_session_person(session, person).await);
-        if !removed.await? {
-            return Err(no_person());
+        let removed = removed.await?;
+        if !removed {
+            // The session has them yet where what took them out came no further than the store.
+            let known = self.standing(owner, session).await?.summary;
+            if known.others().all(|it| it != person) {
+                return Err(no_person());
+            }
         }
         self.onlookers().end(By::Person(person), session);
         self.hub().session_left(session, person);

@@ -284,7 +284,11 @@ impl Engine {
         let mut found = store.running_sessions().await.map_err(failed)?;
         found.extend(store.waiting_sessions().await.map_err(failed)?);
         for session in found {
-            let user = store.session_owner_user(session).await.map_err(failed)?;
+            let user = match store.session_owner_user(session).await {
+                // It went since it was found.
+                Err(StoreError::SessionNotFound) => continue,
+                user => user.map_err(failed)?,
+            };
             if let Err(error) = self.open(OpenSession::as_owner(user, session)).await {
                 tracing::error!(%session, %error, "session could not be recovered");
             }

@@ -20,9 +20,10 @@ impl Engine {
     #[must_use]
     pub fn status(&self) -> SystemStatus {
         let backends = self.services.models.statuses();
+        let profiles = &self.services.profiles;
         let warnings = [
             &*self.warnings,
-            &self.services.profiles.warnings(),
+            &profiles.warnings(),
             &self.extensions.view().problems,
             &self.hangs(),
         ]
@@ -30,12 +31,10 @@ impl Engine {
         SystemStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             active: model_choice::active(&backends).map(|backend| backend.kind),
-            profile_models: self
-                .services
-                .profiles
+            profile_models: profiles
                 .all()
                 .iter()
-                .map(|profile| model_choice::expected(&backends, profile))
+                .map(|profile| model_choice::expected(&backends, profile, profiles.default_id()))
                 .collect(),
             backends,
             warnings: warnings.iter().map(ToString::to_string).collect(),

@@ -81,10 +81,11 @@ impl Engine {
     /// # Errors
     /// `session_not_found`.
     pub async fn stop(&self, user: UserId, session: SessionId) -> Result<bool, NaviError> {
-        self.stop_run(user, session, false).await
+        self.stop_run(user, session, false, None).await
     }
 
-    /// The same; with `hold`, what waits is held back until a message comes or one goes on.
+    /// The same; with `hold`, what waits is held back until a message comes or one goes on. With
+    /// a run, only that one is stopped, and none that came after it.
     ///
     /// # Errors
     /// `session_not_found`.
@@ -93,14 +94,20 @@ impl Engine {
         user: UserId,
         session: SessionId,
         hold: bool,
+        run_id: Option<RunId>,
     ) -> Result<bool, NaviError> {
-        let stop = || Ask::new(Command::Stop { hold });
+        let stop = || {
+            Ask::new(match run_id {
+                Some(run_id) => Command::StopOnly { run_id, hold },
+                None => Command::Stop { hold },
+            })
+        };
         let open = OpenSession::as_participant(user, session);
         let found = self.ask(open, stop).await?;
         found.map_err(NoReply::into_error)
     }
 
-    /// The same of this run, and of none that came after it.
+    /// Asks this run to stop, and none that came after it; what waits comes next.
     ///
     /// # Errors
     /// `session_not_found`.
@@ -110,10 +117,7 @@ impl Engine {
         session: SessionId,
         run_id: RunId,
     ) -> Result<bool, NaviError> {
-        let stop = || Ask::new(Command::StopOnly(run_id));
-        let open = OpenSession::as_participant(user, session);
-        let found = self.ask(open, stop).await?;
-        found.map_err(NoReply::into_error)
+        self.stop_run(user, session, false, Some(run_id)).await
     }
 
     /// Goes on from an interrupted, limited or failed run.

@@ -25,7 +25,7 @@ pub(super) trait Decoder: Send + 'static {
     /// The body is over. Finishes the reply, or says that it ended early.
     fn end(&mut self, reply: &mut DeltaQueue) -> Result<(), LlmError>;
 
-    /// Whether the answer is complete and only counts may follow.
+    /// Whether the answer has its end, as far as is known: mostly only counts follow.
     fn is_complete(&self) -> bool;
 }
 
@@ -79,8 +79,11 @@ impl<D: Decoder> Decoding<D> {
                     self.decoder.end(&mut self.reply)
                 }
             };
-            if self.reply.bytes() > said_before && self.told.elapsed() >= CALLING_EVERY {
-                self.reply.calling();
+            if self.reply.bytes() > said_before {
+                self.deadline = None;
+                if self.told.elapsed() >= CALLING_EVERY {
+                    self.reply.calling();
+                }
             }
             self.failure = outcome.err();
             if self.failure.is_some() || self.reply.is_done() {

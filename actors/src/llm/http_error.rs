@@ -35,8 +35,14 @@ impl Refusal<'_> {
     pub(super) fn into_error(self) -> LlmError {
         let status = self.status;
         let message = self.message();
-        if matches!(status, 400 | 413 | 422 | 500) && (status == 413 || is_overflow(self.body)) {
-            let told = overflow_of(self.body);
+        let is_told = is_overflow(self.body);
+        if matches!(status, 400 | 413 | 422 | 500) && (status == 413 || is_told) {
+            // What is too large may be counted in bytes.
+            let told = if is_told {
+                overflow_of(self.body)
+            } else {
+                Overflow::default()
+            };
             return LlmError::ContextOverflow { message, told };
         }
         if matches!(status, 400 | 404 | 422) && self.misses_model() {
@@ -121,7 +127,12 @@ pub(super) fn is_overflow(body: &str) -> bool {
         "max_model_len",
         "maximum model length",
         "maximum number of tokens",
+        "maximum prompt length",
+        "model token limit",
+        "prompt token count of",
         "prompt is too long",
+        "prompt exceeds max length",
+        "prompt 超长",
         "input is too long",
         "input length",
         "too many tokens",
@@ -139,14 +150,15 @@ pub(super) fn overflow_of(body: &str) -> Overflow {
     const WINDOW: &[&str] = &[
         "n_ctx",
         "context size",
-        "context length is only",
-        "context length is",
-        "context length of",
-        "context window of",
-        "context window is",
-        "maximum model length of",
+        "context length",
+        "context window",
+        "for model with",
+        "maximum model length",
+        "maximum prompt length",
+        "model token limit",
         "max_model_len",
         "number of tokens allowed",
+        "exceeds the limit",
         "max_new_tokens` must be <=",
         " tokens >",
     ];
@@ -156,7 +168,11 @@ pub(super) fn overflow_of(body: &str) -> Overflow {
         "resulted in",
         "you passed",
         "you requested",
-        "token count (",
+        "(requested",
+        "request contains",
+        "request has",
+        "keep the first",
+        "token count",
         "is too long:",
         "given:",
     ];
@@ -168,10 +184,18 @@ pub(super) fn overflow_of(body: &str) -> Overflow {
     }
 }
 
-/// The number that follows these words, with no other word between.
+/// The number that follows these words, with none but small ones between.
 fn number_after(text: &str, words: &str) -> Option<u32> {
+    const SMALL: [&str; 3] = ["of ", "is ", "only "];
     text.match_indices(words).find_map(|(at, _)| {
-        let rest = text[at + words.len()..].trim_start_matches(|c: char| !c.is_alphanumeric());
+        let mut rest = &text[at + words.len()..];
+        loop {
+            rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+            match SMALL.iter().find_map(|small| rest.strip_prefix(*small)) {
+                Some(after) => rest = after,
+                None => break,
+            }
+        }
         let end = rest
             .find(|c: char| !c.is_ascii_digit() && c != ',')
             .unwrap_or(rest.len());

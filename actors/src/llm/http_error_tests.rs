@@ -88,6 +88,31 @@ fn every_status_has_its_meaning() {
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}"#,
             "ContextOverflow",
         ),
+        (
+            400,
+            "This model's maximum prompt length is 8 but the request contains 9 tokens.",
+            "ContextOverflow",
+        ),
+        (
+            400,
+            "Your request exceeded model token limit: 8 (requested: 9)",
+            "ContextOverflow",
+        ),
+        (
+            400,
+            r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#,
+            "ContextOverflow",
+        ),
+        (
+            400,
+            r#"{"error":{"code":"1261","message":"Prompt 超长"}}"#,
+            "ContextOverflow",
+        ),
+        (
+            400,
+            "prompt token count of 9 exceeds the limit of 8",
+            "ContextOverflow",
+        ),
         (400, "temperature must be positive", "Rejected"),
         (422, r#"{"detail":[{"msg":"field required"}]}"#, "Rejected"),
         (307, "", "Rejected"),
@@ -139,8 +164,47 @@ fn each_kind_of_server_tells_its_window() {
             8192,
             9000,
         ),
+        (
+            "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
+            131_072,
+            136_973,
+        ),
+        (
+            "Your request exceeded model token limit: 262144 (requested: 269030)",
+            262_144,
+            269_030,
+        ),
+        (
+            "prompt token count of 5000 exceeds the limit of 4096",
+            4096,
+            5000,
+        ),
+        (
+            "Trying to keep the first 5098 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input",
+            4096,
+            5098,
+        ),
+        (
+            "This model's maximum context length is 4096 tokens and your request has 5000 input tokens",
+            4096,
+            5000,
+        ),
     ] {
         assert_eq!(told(body), (Some(window), Some(prompt)), "{body}");
+    }
+    for (body, window) in [
+        (
+            "too large for model with 32768 maximum context length",
+            32_768,
+        ),
+        (
+            "the input exceeds the model's context length (4096 tokens)",
+            4096,
+        ),
+        ("model maximum context length: 32767", 32_767),
+        ("the configured context size is 4096", 4096),
+    ] {
+        assert_eq!(told(body), (Some(window), None), "{body}");
     }
     for body in [
         "max_tokens must be at least 1, got -186.",
@@ -149,6 +213,15 @@ fn each_kind_of_server_tells_its_window() {
     ] {
         assert_eq!(told(body), (None, None), "{body}");
     }
+}
+
+#[test]
+fn what_is_too_large_in_bytes_tells_no_window() {
+    let error = refusal(413, "the body exceeds the limit of 100 MB");
+    let LlmError::ContextOverflow { told, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(told, Overflow::default());
 }
 
 #[test]

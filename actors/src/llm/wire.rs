@@ -25,10 +25,11 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// `write` writes a message as servers of this kind read it.
+    /// `write` writes a message as servers of this kind read it; without a kind, as one of them alone
+    /// does.
     pub(super) fn of(
         request: &'a ChatRequest,
-        kind: BackendKind,
+        kind: Option<BackendKind>,
         write: fn(&ChatMessage) -> serde_json::Result<Box<RawValue>>,
         fields: Map<String, Value>,
     ) -> Self {
@@ -50,7 +51,7 @@ impl<'a> Body<'a> {
 #[derive(Debug)]
 struct Messages<'a> {
     all: &'a [PromptMessage],
-    kind: BackendKind,
+    kind: Option<BackendKind>,
     write: fn(&ChatMessage) -> serde_json::Result<Box<RawValue>>,
 }
 
@@ -58,8 +59,11 @@ impl<'a> Messages<'a> {
     fn written(&self, message: &'a PromptMessage) -> Cow<'a, RawValue> {
         // A message always has a JSON text.
         let write = || (self.write)(message).unwrap_or_default();
-        let (kind, written) = message.made().written.get_or_init(|| (self.kind, write()));
-        if *kind == self.kind {
+        let Some(wanted) = self.kind else {
+            return Cow::Owned(write());
+        };
+        let (kind, written) = message.made().written.get_or_init(|| (wanted, write()));
+        if *kind == wanted {
             Cow::Borrowed(written)
         } else {
             Cow::Owned(write())

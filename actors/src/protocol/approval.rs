@@ -257,3 +257,19 @@ pub struct ConsentEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<PersonRef>,
 }
+
+/// How the result begins of a call that a person did not allow. Why not may follow, in their words.
+pub const NOT_ALLOWED: &str = "the user did not allow this: ";
+
+/// Such a result for whoever is told of no answers. It begins as the others do.
+const NOT_TOLD: &str = "the user did not allow this: who looks by a link is told no more";
+
+/// Leaves out of such a result what the person said, and says whether it is one. Where somebody
+/// else's words begin so, they are left out, too: nobody is told too much.
+pub fn leave_out_answer(result: &mut String) -> bool {
+    let is_one = result.starts_with(NOT_ALLOWED);
+    if is_one {
+        NOT_TOLD.clone_into(result);
+    }
+    is_one
+}

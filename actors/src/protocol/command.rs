@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::file::AttachedFile;
-use super::ids::{ApprovalId, CallId, MessageId};
+use super::ids::{ApprovalId, CallId, MessageId, RunId};
 use super::people::PersonRef;
 
 /// A frame from a client.
@@ -16,6 +16,9 @@ pub enum ClientFrame {
         /// What waits in the queue is not begun by it, but by a message or by `continue`.
         #[serde(default)]
         hold: bool,
+        /// Only this run is stopped, and none that came after it; whichever goes where absent.
+        #[serde(default)]
+        run_id: Option<RunId>,
     },
     /// Goes on from an interrupted, limited or failed run, or else with what a stop held back.
     Continue {

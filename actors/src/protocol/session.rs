@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::approval::{ConsentMode, PendingApproval};
+use super::approval::{ConsentMode, PendingApproval, leave_out_answer};
 use super::command::SendMode;
 use super::event::WaitReason;
 use super::file::AttachedFile;
 use super::ids::{CallId, MessageId, RunId, SessionId, UserId};
-use super::message::Message;
+use super::message::{Message, Role};
 use super::people::PersonRef;
 use super::phrase::Phrase;
 use super::plan::Plan;
@@ -225,7 +225,7 @@ pub struct SessionSnapshot {
 
 impl SessionSnapshot {
     /// The same as this person sees it, or, where it is none, whoever came by a link: they see
-    /// what is said and done, have no files, and are not told what a person is asked.
+    /// what is said and done, have no files, and are not told what a person is asked and answers.
     #[must_use]
     pub fn seen_by(mut self, person: Option<UserId>) -> Self {
         self.summary = self.summary.seen_by(person);
@@ -236,6 +236,12 @@ impl SessionSnapshot {
             for message in &mut self.messages {
                 message.images.clear();
                 message.image_urls.clear();
+            }
+            let results = self.messages.iter_mut().filter(|it| it.role == Role::Tool);
+            let results = results.filter_map(|it| it.content.as_mut());
+            let notes = self.todo.iter_mut().filter_map(|it| it.note.as_mut());
+            for told in results.chain(notes) {
+                leave_out_answer(told);
             }
             for message in &mut self.queue {
                 message.images.clear();

@@ -236,6 +236,8 @@ pub struct ProfileModel {
     pub description: String,
     /// Whether it has any, which not every model can call.
     pub has_tools: bool,
+    /// Whether a session that names none gets it.
+    pub is_default: bool,
     /// None where nobody would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendKind>,

@@ -125,9 +125,9 @@ impl Driver {
                 () = self.ends.interrupt.cancelled() => break,
                 ruling = self.rule_on(config, planned, &consent, agents) => ruling,
             };
-            let one = std::slice::from_ref(planned);
             match ruling {
                 Ruling::Run(entry, approval) => {
+                    let one = std::slice::from_ref(planned);
                     records.extend(self.run_loop.on_tools_started(one));
                     records.extend(entry.map(Record::Consented));
                     records.extend(self.taint_of(call_id));
@@ -143,9 +143,8 @@ impl Driver {
                     records.extend(self.run_loop.on_asked(*asking));
                 }
                 Ruling::Refuse(result, entry) => {
-                    records.extend(self.run_loop.on_tools_started(one));
                     records.extend(entry.map(Record::Consented));
-                    records.extend(self.run_loop.on_tool_result(call_id, result, now()));
+                    records.extend(self.run_loop.on_refused(planned, result, now()));
                 }
             }
         }
@@ -369,10 +368,10 @@ impl Driver {
             // It ends as not begun, or is asked about anew.
             return Ok(None);
         }
-        let one = std::slice::from_ref(planned);
         let asked = self.run_loop.asked(call_id).cloned().ok_or(RunGone)?;
-        let mut records = self.run_loop.on_tools_started(one);
         if allowed {
+            let one = std::slice::from_ref(planned);
+            let mut records = self.run_loop.on_tools_started(one);
             records.extend(self.taint_of(call_id));
             self.commit(records).await?;
             let consent = self.consent_state().await?;
@@ -386,8 +385,9 @@ impl Driver {
             DecidedBy::User | DecidedBy::Stop => consent::denied(&asked.summary, &answer),
             DecidedBy::Timeout => consent::unanswered(&asked.summary),
         };
-        let result = refused(reason);
-        records.extend(self.run_loop.on_tool_result(call_id, result, now()));
+        let mut records = self.run_loop.on_refused(planned, refused(reason), now());
+        // It may be kept until a call before it has ended.
+        records.extend(self.waits());
         self.commit(records).await?;
         Ok(None)
     }

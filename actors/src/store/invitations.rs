@@ -6,7 +6,8 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::entities::{api_token, invitation, passkey, recovery_code, user, web_login};
+use super::entities::{api_token, invitation, passkey, recovery_code, user};
+use super::logins::end_logins;
 use super::people::{
     Credentials, is_held, name_is_taken, new_user, user_to_row, write_credentials,
 };
@@ -123,10 +124,7 @@ impl Store {
                 let user = write_credentials(&transaction, id, new).await?;
                 // Whoever had the old password, or a passkey that was lost, has nothing of it; nor
                 // of codes and tokens that they made while they were in.
-                web_login::Entity::delete_many()
-                    .filter(web_login::Column::UserId.eq(id.0))
-                    .exec(&transaction)
-                    .await?;
+                end_logins(&transaction, id, None).await?;
                 api_token::Entity::delete_many()
                     .filter(api_token::Column::UserId.eq(id.0))
                     .exec(&transaction)

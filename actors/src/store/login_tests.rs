@@ -2,12 +2,17 @@
 
 use chrono::TimeDelta;
 
-use super::StoreError;
 use super::testing::{TestDb, at, on_both};
 use super::types::{ApiToken, KeyOwner, NewToken, SecretHash, WebLogin};
+use super::{Credentials, KeptLogins, StoreError};
+use crate::protocol::ids::UserId;
 use crate::protocol::people::{Scopes, UserRole};
 
-on_both!(tokens_let_their_user_in, logins_expire);
+on_both!(
+    tokens_let_their_user_in,
+    logins_expire,
+    another_password_ends_the_other_logins_with_it,
+);
 
 async fn tokens_let_their_user_in(db: TestDb) {
     let store = db.open().await;
@@ -58,20 +63,24 @@ async fn tokens_let_their_user_in(db: TestDb) {
     assert_eq!(nobody, None);
 }
 
-async fn logins_expire(db: TestDb) {
-    let store = db.open().await;
-    let local = store.local_user().await.unwrap();
-    let login = |byte, expires| WebLogin {
+fn login(user_id: UserId, byte: u8, expires: i64) -> WebLogin {
+    WebLogin {
         hash: SecretHash([byte; 32]),
-        user_id: local.id,
+        user_id,
         created_at: at(0),
         expires_at: at(expires),
         agent: None,
         address: None,
         last_used_at: None,
         sign_on: None,
-    };
-    for login in [login(1, 10), login(2, 20), login(3, 30)] {
+    }
+}
+
+async fn logins_expire(db: TestDb) {
+    let store = db.open().await;
+    let local = store.local_user().await.unwrap();
+    for (byte, expires) in [(1, 10), (2, 20), (3, 30)] {
+        let login = login(local.id, byte, expires);
         store.add_web_login(login).await.unwrap();
     }
     let who = async |byte, now| {
@@ -87,4 +96,37 @@ async fn logins_expire(db: TestDb) {
     assert_eq!(who(3, at(1)).await, None);
     assert_eq!(store.purge_web_logins(at(10)).await.unwrap(), 1);
     assert_eq!(who(2, at(10)).await, Some(local.id));
+}
+
+async fn another_password_ends_the_other_logins_with_it(db: TestDb) {
+    let store = db.open().await;
+    let local = store.local_user().await.unwrap().id;
+    let ann = store.create_user("Ann", UserRole::User).await.unwrap().id;
+    for (user, byte) in [(local, 1), (ann, 2), (ann, 3)] {
+        store.add_web_login(login(user, byte, 10)).await.unwrap();
+    }
+    let left = async || {
+        let mut left = Vec::new();
+        for byte in 1..=3 {
+            let found = store.web_login(SecretHash([byte; 32]), at(1)).await;
+            left.extend(found.unwrap().map(|_| byte));
+        }
+        left
+    };
+    let change = async |user, name: &str, kept| {
+        let new = Credentials {
+            name: name.to_owned(),
+            name_key: name.to_lowercase(),
+            password: "$argon2id$".to_owned(),
+        };
+        store.set_credentials(user, new, kept).await.unwrap()
+    };
+    let own = KeptLogins::Only(Some(SecretHash([3; 32])));
+    assert!(change(local, "Bob", KeptLogins::All).await.is_some());
+    assert_eq!(change(ann, "Bob", own).await, None);
+    assert_eq!(left().await, [1, 2, 3]);
+    assert!(change(ann, "Ann", own).await.is_some());
+    assert_eq!(left().await, [1, 3]);
+    assert!(change(ann, "Ann", KeptLogins::Only(None)).await.is_some());
+    assert_eq!(left().await, [1]);
 }

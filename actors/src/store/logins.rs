@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use sea_orm::ActiveValue::Set;
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, ConnectionTrait, DbErr, EntityTrait, JoinType, QueryFilter, QueryOrder,
+    QuerySelect,
 };
 use uuid::Uuid;
 
@@ -270,12 +271,7 @@ impl Store {
         user: UserId,
         but: Option<SecretHash>,
     ) -> Result<u64, StoreError> {
-        let mut theirs =
-            web_login::Entity::delete_many().filter(web_login::Column::UserId.eq(user.0));
-        if let Some(SecretHash(hash)) = but {
-            theirs = theirs.filter(web_login::Column::Hash.ne(hash.to_vec()));
-        }
-        Ok(theirs.exec(&self.write).await?.rows_affected)
+        Ok(end_logins(&self.write, user, but).await?)
     }
 
     /// What these tokens open, and to whom. Those that open nothing any more are not among them.
@@ -369,6 +365,19 @@ impl Store {
             .await?;
         Ok(purged.rows_affected)
     }
+}
+
+/// Logs all browsers of a user out, but for one where one is named. Tells how many.
+pub(super) async fn end_logins(
+    db: &impl ConnectionTrait,
+    user: UserId,
+    but: Option<SecretHash>,
+) -> Result<u64, DbErr> {
+    let mut theirs = web_login::Entity::delete_many().filter(web_login::Column::UserId.eq(user.0));
+    if let Some(SecretHash(hash)) = but {
+        theirs = theirs.filter(web_login::Column::Hash.ne(hash.to_vec()));
+    }
+    Ok(theirs.exec(db).await?.rows_affected)
 }
 
 /// A browser's login is good for all that its person may.

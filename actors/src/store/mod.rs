@@ -61,7 +61,7 @@ pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
 pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
 pub use open::{Location, StoreConfig};
 pub use passkeys::{AddedPasskey, Passkey, RemovedPasskey};
-pub use people::{Changed, Credentials, LOCAL_USER};
+pub use people::{Changed, Credentials, KeptLogins, LOCAL_USER};
 pub use powers::{Holder, MAX_POWERS};
 pub use prefixes::{Places, ReadCall};
 pub use recent::Numbered;

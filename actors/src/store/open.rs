@@ -2,6 +2,7 @@
 //! person when it does not open.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use sea_orm::sqlx::sqlite::{
 use sea_orm::sqlx::{ConnectOptions, Connection, Executor};
 use sea_orm::{DatabaseConnection, DbErr, RuntimeErr, SqlxError};
 use sqlx_core::transaction::TransactionManager as _;
+use tokio::time::{sleep, timeout};
 
 use super::database_file::DatabaseFile;
 use super::error::{Failure, classify};
@@ -35,6 +37,8 @@ const PAGE_BYTES: u32 = 1024;
 /// 16 MB in one that an older Navi made.
 const WAL_PAGES: &str = "4000";
 const POSTGRES_CONNECTIONS: u32 = 10;
+/// Between two tries of a server that is not up yet.
+const POSTGRES_PAUSE: Duration = Duration::from_millis(250);
 
 /// How to open the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -302,18 +306,18 @@ async fn open_postgres(url: &str) -> Result<(Store, String), OpenError> {
         .application_name("navi")
         .disable_statement_logging();
     let name = postgres_place(&options);
+    let reached = wait_for(&options, &name).await;
+    reached.map_err(|error| {
+        let error = DbErr::Conn(RuntimeErr::SqlxError(error.into()));
+        OpenError::Unreachable {
+            place: name.clone(),
+            reason: reason(&error),
+        }
+    })?;
     let pool = PgPoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        .connect_with(options)
-        .await
-        .map_err(|error| {
-            let error = DbErr::Conn(RuntimeErr::SqlxError(error.into()));
-            OpenError::Unreachable {
-                place: name.clone(),
-                reason: reason(&error),
-            }
-        })?;
+        .connect_lazy_with(options);
     let connection = DatabaseConnection::from(pool);
     let store = Store {
         write: connection.clone(),
@@ -322,6 +326,47 @@ async fn open_postgres(url: &str) -> Result<(Store, String), OpenError> {
         recent: Arc::default(),
     };
     Ok((store, name))
+}
+
+/// Waits for a server that comes up, and tells at once that it does. A pool would wait as long, and
+/// then tell nothing but that.
+///
+/// # Errors
+/// Why it could not be reached the last time.
+async fn wait_for(options: &PgConnectOptions, place: &str) -> Result<(), SqlxError> {
+    let mut last: Option<SqlxError> = None;
+    let reached = timeout(ACQUIRE_TIMEOUT, async {
+        loop {
+            match options.connect().await {
+                Ok(connection) => {
+                    // It answers, however this one ends.
+                    let _ = connection.close().await;
+                    return Ok(());
+                }
+                Err(error) if comes_up(&error) => {
+                    if last.is_none() {
+                        tracing::warn!(place, %error, "the database does not answer yet; it is waited for");
+                    }
+                    last = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+            sleep(POSTGRES_PAUSE).await;
+        }
+    });
+    match reached.await {
+        Ok(reached) => reached,
+        Err(_) => Err(last.unwrap_or_else(|| SqlxError::Io(ErrorKind::TimedOut.into()))),
+    }
+}
+
+/// Whether a server refuses as one does that is on its way up.
+fn comes_up(error: &SqlxError) -> bool {
+    match error {
+        SqlxError::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
+        SqlxError::Database(error) => error.is_transient_in_connect_phase(),
+        _ => false,
+    }
 }
 
 fn postgres_place(options: &PgConnectOptions) -> String {

@@ -276,6 +276,11 @@ async fn a_password_is_never_told() {
         assert!(!told.contains("s3cret"), "{told}");
         assert!(told.contains("DATABASE_URL"), "{told}");
         assert_eq!(
+            told.to_lowercase().contains("refused"),
+            unreachable,
+            "{told}"
+        );
+        assert_eq!(
             matches!(error, OpenError::Unreachable { .. }),
             unreachable,
             "{told}"

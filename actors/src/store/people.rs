@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use super::entities::{api_token, invitation, user, web_login};
 use super::invitations::take_back;
+use super::logins::end_logins;
 use super::rows::user_from_row;
-use super::types::{Person, User};
+use super::types::{Person, SecretHash, User};
 use super::values::{db_time, name_of};
 use super::{Store, StoreError};
 use crate::protocol::ids::UserId;
@@ -31,6 +32,13 @@ pub struct Credentials {
     pub name_key: String,
     /// As argon2 writes it.
     pub password: String,
+}
+
+/// Which of a person's browsers stay signed in where what they sign in by changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptLogins {
+    All,
+    Only(Option<SecretHash>),
 }
 
 /// What became of a change of a person.
@@ -139,7 +147,8 @@ impl Store {
         Ok(row.and_then(|row| row.password))
     }
 
-    /// Gives a person a name and a password to sign in by. None where the name is another's.
+    /// Gives a person a name and a password to sign in by, and ends the logins that are not kept.
+    /// None where the name is another's.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -147,12 +156,16 @@ impl Store {
         &self,
         id: UserId,
         new: Credentials,
+        kept: KeptLogins,
     ) -> Result<Option<User>, StoreError> {
         let transaction = self.begin_write().await?;
         if name_is_taken(&transaction, &new.name_key, Some(id)).await? {
             return Ok(None);
         }
         let user = write_credentials(&transaction, id, new).await?;
+        if let KeptLogins::Only(but) = kept {
+            end_logins(&transaction, id, but).await?;
+        }
         transaction.commit().await?;
         Ok(Some(user))
     }

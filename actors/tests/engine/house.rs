@@ -609,10 +609,10 @@ impl House {
         Tab { feed }
     }
 
-    /// A page that watches the session list.
-    pub(crate) fn page(&self) -> Tab {
+    /// Somebody's page that watches the session list.
+    pub(crate) fn page(&self, user: UserId, role: UserRole) -> Tab {
         Tab {
-            feed: self.engine.watch(self.user, UserRole::Admin),
+            feed: self.engine.watch(user, role),
         }
     }
 

@@ -4,6 +4,7 @@ use navi_actors::domain::permissions::Memory;
 use navi_actors::engine::NewSessionWish;
 use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::chat::ChatMessage;
+use navi_actors::protocol::people::UserRole;
 use navi_actors::protocol::phrase::Phrase;
 use navi_actors::protocol::profile::Profile;
 
@@ -76,7 +77,7 @@ fn a_limit_that_changes_while_a_run_goes_holds_at_its_next_call() {
 #[test]
 fn a_files_error_reaches_the_pages_and_goes_when_it_is_mended() {
     with_house(|house| async move {
-        let mut page = house.page();
+        let mut page = house.page(house.user, UserRole::Admin);
         page.until("sessions").await;
         let profiles = || vec![profile("plain")];
         for warning in [Some("own.toml is refused"), None] {

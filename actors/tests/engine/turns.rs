@@ -180,6 +180,28 @@ fn a_tool_is_called_and_its_result_goes_to_the_model() {
 }
 
 #[test]
+fn reasoning_that_began_in_the_prompt_is_no_part_of_the_answer() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Text("musing over it</think>\n\nHi".into())]);
+        house.say(session, "hello").await;
+        let frames = tab.until("stream_end").await;
+        assert_eq!(frames.last().unwrap()["content"], "Hi");
+        let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
+        let answer = snapshot.messages.last().unwrap();
+        assert_eq!(answer.content.as_deref(), Some("Hi"));
+        assert_eq!(answer.thinking.as_deref(), Some("musing over it"));
+
+        house.script([Say::Text("Well".into())]);
+        house.say(session, "and now?").await;
+        tab.until("stream_end").await;
+        let sent = format!("{:?}", house.asked().last().unwrap().messages);
+        assert!(!sent.contains("musing over it"), "{sent}");
+    });
+}
+
+#[test]
 fn broken_calls_are_answered_to_the_model_and_end_nothing() {
     with_house(|house| async move {
         let session = house.session().await;

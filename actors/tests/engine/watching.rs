@@ -1,8 +1,14 @@
 //! Tabs: whoever joins, whenever, sees the same.
 
-use serde_json::Value;
+use navi_actors::domain::names;
+use navi_actors::engine::SessionWish;
+use navi_actors::protocol::error::ErrorCode;
+use navi_actors::protocol::limits::PersonLimits;
+use navi_actors::protocol::people::UserRole;
+use navi_actors::store::{Credentials, KeptLogins};
+use serde_json::{Value, json};
 
-use crate::house::{Say, assert_gapless, text, with_house, write_call};
+use crate::house::{Say, Setup, assert_gapless, text, with_house, with_setup, write_call};
 
 /// Everything that counts, without times: events whole, parts put together.
 fn seen(frames: &[Value]) -> (Vec<Value>, String) {
@@ -136,5 +142,56 @@ fn a_run_that_waits_says_for_what() {
         house.release();
         first.until("stream_end").await;
         second.until("stream_end").await;
+    });
+}
+
+#[test]
+fn a_removal_that_came_no_further_than_the_store_is_told_when_it_is_asked_for_again() {
+    let setup = Setup {
+        people: Some(PersonLimits {
+            runs: 1,
+            uploads: 1,
+            sessions: 10,
+            files_mb: 1,
+            tokens_a_day: 0,
+            tabs: 10,
+        }),
+        ..Setup::default()
+    };
+    with_setup(setup, |house| async move {
+        let ann = house.store.create_user("Ann", UserRole::User).await;
+        let ann = ann.unwrap().id;
+        let credentials = Credentials {
+            name: "Ann".into(),
+            name_key: names::key("Ann"),
+            password: "$argon2id$".into(),
+        };
+        let store = &house.store;
+        let named = store.set_credentials(ann, credentials, KeptLogins::All);
+        named.await.unwrap().unwrap();
+        let session = house.session().await;
+        let mut page = house.page(ann, UserRole::User);
+        page.until("sessions").await;
+        let (engine, owner) = (&house.engine, house.user);
+        let unknown = engine.remove_session_person(owner, session, ann).await;
+        assert_eq!(unknown.unwrap_err().code, ErrorCode::PersonNotFound);
+        let alone = engine.standing(owner, session).await.unwrap().summary;
+        assert_eq!(alone.shared, None, "nobody ever took part");
+
+        let added = engine.add_session_person(owner, session, "Ann").await;
+        assert_eq!(added.unwrap().id, ann);
+        page.until("session_changed").await;
+        let removed = store.remove_session_person(session, ann).await;
+        assert!(removed.unwrap());
+        let again = engine.remove_session_person(owner, session, ann).await;
+        again.unwrap();
+        let told = page.until("session_removed").await.pop().unwrap();
+        assert_eq!(told["session_id"], json!(session));
+        let title = SessionWish {
+            title: Some("not for Ann".into()),
+            ..SessionWish::default()
+        };
+        let named = engine.change(owner, session, title).await.unwrap();
+        assert_eq!(named.others().count(), 0);
     });
 }

@@ -4,14 +4,12 @@ use chrono::Utc;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::Recorded;
-use navi_actors::store::{
-    Identity, IdentityKey, Linked, NewIdentity, SecretHash, Unlinked, WaysIn,
-};
+use navi_actors::store::{Identity, IdentityKey, Linked, NewIdentity, Unlinked, WaysIn};
 use uuid::Uuid;
 
 use super::flows::Purpose;
 use super::{Answer, Begun};
-use crate::access::{Access, Key, Principal, Visitor};
+use crate::access::{Access, Principal, Visitor};
 
 impl Access {
     /// Sends a browser to the provider, to be there and here the one who is signed in.
@@ -82,11 +80,7 @@ impl Access {
         visitor: Visitor,
     ) -> Result<bool, NaviError> {
         self.need_accounts()?;
-        let but = match who.key {
-            Key::Login(hash) => Some(SecretHash(hash)),
-            Key::Token(_) | Key::Setting(_) | Key::Proxy(_) => None,
-        };
-        let (user, ways) = (who.user, self.ways_in());
+        let (user, but, ways) = (who.user, who.login(), self.ways_in());
         let unlinked =
             self.on_runtime(async move |store| store.unlink_identity(user, id, but, &ways).await);
         let unlinked = unlinked.await;

@@ -270,7 +270,10 @@ impl Session {
             self.say(ClientFrame::Withdraw { message_id });
         }
         if !self.prompts.is_empty() {
-            self.say(ClientFrame::Stop { hold: false });
+            self.say(ClientFrame::Stop {
+                hold: false,
+                run_id: None,
+            });
         }
     }
 

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::listening::Ear;
 use super::place::Found;
 use super::view::View;
-use super::{Answer, Approvals, Begin, GoOn, Place, Question, Waits, files};
+use super::{Answer, Approvals, Begin, GoOn, Place, Question, StopWords, Waits, files};
 use crate::access::Principal;
 use crate::doors::asked::invalid;
 use crate::doors::requests::{Listening, Seen};
@@ -233,6 +233,7 @@ impl Answer {
             ear,
             view,
             told: VecDeque::new(),
+            stops: StopWords::default(),
             offer,
             listening: Some(listening),
             handed: Vec::new(),

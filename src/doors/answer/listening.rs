@@ -94,6 +94,9 @@ impl Answer {
     pub(crate) async fn next(&mut self) -> Told {
         loop {
             if let Some(told) = self.told.pop_front() {
+                let Some(told) = self.pass(told).await else {
+                    continue;
+                };
                 self.ear.told_at = Instant::now();
                 if let Told::Over(ending) = &told {
                     self.ending = Some(ending.clone());
@@ -128,6 +131,38 @@ impl Answer {
                     self.told.push_back(Told::Over(Ending::Failed(error)));
                 }
             }
+        }
+    }
+
+    /// What of it is told. At a stop word the run is stopped, and its end is the answer's: what it
+    /// used is known then.
+    async fn pass(&mut self, told: Told) -> Option<Told> {
+        if self.stops.are_none() {
+            return Some(told);
+        }
+        let was_found = self.stops.is_found();
+        match told {
+            Told::Text(piece) => {
+                let text = self.stops.take(&piece);
+                if self.stops.is_found() && !was_found {
+                    let (user, session) = (self.who.user, self.session);
+                    // It may have ended by itself.
+                    let _ = (self.app.engine)
+                        .stop_only(user, session, self.run_id)
+                        .await;
+                }
+                (!text.is_empty()).then_some(Told::Text(text))
+            }
+            Told::Over(_) if was_found => Some(Told::Over(Ending::Whole)),
+            _ if was_found => None,
+            Told::Over(_) | Told::Call(_) => {
+                let Some(rest) = self.stops.rest() else {
+                    return Some(told);
+                };
+                self.told.push_front(told);
+                Some(Told::Text(rest))
+            }
+            Told::Thinking(_) | Told::Step(_) | Told::Silence => Some(told),
         }
     }
 

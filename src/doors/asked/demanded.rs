@@ -1,4 +1,5 @@
-//! What a program demands of the answer: calls of its own tools, and the form of the text.
+//! What a program demands of the answer: calls of its own tools, the form of the text, and where it
+//! ends.
 
 use navi_actors::domain::demands::Demands;
 use navi_actors::protocol::chat::{AnswerSchema, ReplyForm};
@@ -7,9 +8,14 @@ use navi_actors::tools::lent::OfferedByProgram;
 use serde_json::Value;
 
 use super::{Terms, invalid, is_tool_name};
+use crate::doors::answer::StopWords;
 
 /// The largest schema of an answer, as JSON: it stands in every prompt of its run.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+/// How many words an answer may end at, in OpenAI's protocol and in Ollama's, and how long they are.
+pub(crate) const MAX_STOPS: usize = 4;
+pub(crate) const MAX_OLLAMA_STOPS: usize = 64;
+pub(crate) const MAX_STOP_CHARS: usize = 1_024;
 /// The name of a schema that has none.
 const UNNAMED: &str = "answer";
 
@@ -170,6 +176,32 @@ pub(in crate::doors) fn ollama_form(
         Some(wanted @ Value::Object(_)) => Ok(Some(ReplyForm::Schema(schema(UNNAMED, wanted)?))),
         Some(_) => Err(invalid("format must be json, or a JSON Schema")),
     }
+}
+
+/// The words at which the answer ends, as `stop` of Chat Completions and of Ollama's `options` have
+/// them.
+///
+/// # Errors
+/// `invalid_field`.
+pub(in crate::doors) fn stops(stop: Option<&Value>, most: usize) -> Result<StopWords, NaviError> {
+    let words: &[Value] = match stop {
+        None | Some(Value::Null) => &[],
+        Some(Value::Array(words)) => words,
+        Some(word) => std::slice::from_ref(word),
+    };
+    if words.len() > most {
+        return Err(invalid(format!("stop may have {most} texts at most")));
+    }
+    let fits = |word: &&str| (1..=MAX_STOP_CHARS).contains(&word.chars().count());
+    let words = words.iter().map(|word| {
+        let word = word.as_str().filter(fits).map(str::to_owned);
+        word.ok_or_else(|| {
+            invalid(format!(
+                "stop must be a text of 1 to {MAX_STOP_CHARS} characters, or a list of such texts"
+            ))
+        })
+    });
+    Ok(StopWords::of(words.collect::<Result<_, _>>()?))
 }
 
 fn schema(name: &str, schema: &Value) -> Result<AnswerSchema, NaviError> {

@@ -17,7 +17,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::lines::Shape;
 use crate::access::Principal;
-use crate::doors::asked::{self, Asked, SESSION, Terms, invalid};
+use crate::doors::answer::StopWords;
+use crate::doors::asked::{self, Asked, MAX_OLLAMA_STOPS, SESSION, Terms, invalid};
 use crate::http::App;
 use crate::http::body;
 
@@ -25,6 +26,7 @@ use crate::http::body;
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) wanted: Wanted,
+    pub(super) stops: StopWords,
     /// As the client named it.
     pub(super) model: String,
     /// SHA-256 of its bytes.
@@ -61,6 +63,9 @@ pub(crate) struct ChatRequest {
     stream: Option<bool>,
     /// What the answer has to be where it is text: `json`, or a JSON Schema of at most 64 KiB.
     format: Option<Value>,
+    /// Of these `stop` is heeded, a text or up to 64: the answer ends before the first of them, and
+    /// its run is stopped there.
+    options: Option<Value>,
 }
 
 /// The same for `/api/generate`.
@@ -80,6 +85,8 @@ pub(crate) struct GenerateRequest {
     stream: Option<bool>,
     /// What the answer has to be: `json`, or a JSON Schema of at most 64 KiB.
     format: Option<Value>,
+    /// As in `/api/chat`.
+    options: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -94,6 +101,7 @@ struct Body {
     tools: Option<Vec<Offered>>,
     stream: Option<bool>,
     format: Option<Value>,
+    options: Option<Value>,
     keep_alive: Option<Value>,
 }
 
@@ -199,6 +207,8 @@ impl Request {
             form: asked::ollama_form(body.format.as_ref())?,
             ..Demands::default()
         };
+        let stop = body.options.as_ref().and_then(|it| it.get("stop"));
+        let stops = asked::stops(stop, MAX_OLLAMA_STOPS)?;
         let tools = asked::checked(tools.collect())?;
         let terms = Terms { tools, demands };
         let images = validate_images(body.images.unwrap_or_default())?;
@@ -226,6 +236,7 @@ impl Request {
         };
         Ok(Self {
             wanted,
+            stops,
             model,
             hash,
             conversation: begun.whole,

@@ -11,8 +11,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::doors::answer::SentFile;
-use crate::doors::asked::{self, Asked, Written, image_data, invalid, lacking, sent_file, untaken};
+use crate::doors::answer::{SentFile, StopWords};
+use crate::doors::asked::{
+    self, Asked, MAX_STOPS, Written, image_data, invalid, lacking, sent_file, untaken,
+};
 use crate::http::App;
 use crate::http::body;
 use crate::http::error::ApiError;
@@ -21,6 +23,7 @@ use crate::http::error::ApiError;
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) asked: Asked,
+    pub(super) stops: StopWords,
     /// Whether the last chunk tells what was used.
     pub(super) counts: bool,
     /// SHA-256 of its bytes.
@@ -41,8 +44,13 @@ pub(crate) struct ChatCompletionRequest {
     tools: Option<Vec<Offered>>,
     /// Of `tools`: with `required`, or a function of them, the answer is a call.
     tool_choice: Option<Value>,
+    /// Where it is false, an answer ends with one call at most, and the next one comes after its
+    /// result.
+    parallel_tool_calls: Option<bool>,
     /// What the answer has to be where it is text; its schema has at most 64 KiB.
     response_format: Option<Value>,
+    /// The answer ends before the first of these, and its run is stopped there: a text, or up to 4.
+    stop: Option<Value>,
     /// Navi gives one answer.
     n: Option<u32>,
     /// What `tools` were before.
@@ -171,9 +179,11 @@ impl Request {
         let mut terms = asked::chosen(body.tool_choice.as_ref(), tools, Written::Nested)?;
         let format = body.response_format.as_ref();
         terms.demands.form = asked::form(format, Written::Nested)?;
+        terms.demands.one_by_one = body.parallel_tool_calls == Some(false);
         let streamed = body.stream.unwrap_or(false);
         Ok(Self {
             asked: Asked::of(app, body.model, said, terms, streamed)?,
+            stops: asked::stops(body.stop.as_ref(), MAX_STOPS)?,
             counts: (body.stream_options).is_some_and(|it| it.include_usage == Some(true)),
             hash,
         })

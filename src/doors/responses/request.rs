@@ -53,6 +53,10 @@ pub(crate) struct ResponseRequest {
     /// Of `tools`: with `required`, or a function of them, the answer is a call.
     #[serde(default)]
     tool_choice: Option<Value>,
+    /// Where it is false, a response ends with one call at most, and the next one comes after its
+    /// result.
+    #[serde(default)]
+    parallel_tool_calls: Option<bool>,
     #[serde(default)]
     text: Option<TextWish>,
     /// Given back as it came.
@@ -223,6 +227,7 @@ impl Request {
         let format = body.text.and_then(|text| text.format);
         let mut terms = asked::chosen(body.tool_choice.as_ref(), offered, Written::Flat)?;
         terms.demands.form = asked::form(format.as_ref(), Written::Flat)?;
+        terms.demands.one_by_one = body.parallel_tool_calls == Some(false);
         Ok(Self {
             model: body.model,
             instructions: body.instructions,

@@ -1,7 +1,9 @@
 //! What a program may demand of an answer in OpenAI's two protocols and in Ollama's: calls of its own
-//! tools, and the form of the text (`doors/asked`).
+//! tools, the form of the text, and where it ends (`doors/asked`).
 
 use serde_json::{Value, json};
+
+use crate::doors::asked::MAX_STOP_CHARS;
 
 /// `tool_choice` of Chat Completions. A tool's name is of this form.
 pub(super) fn nested_choice(name: &Value) -> Value {
@@ -81,6 +83,13 @@ fn schema(name: &Value) -> Value {
 /// `format` of Ollama.
 pub(super) fn ollama_format() -> Value {
     json!({"anyOf": [{"enum": ["", "json", null]}, {"type": "object"}]})
+}
+
+/// `stop` of Chat Completions, and of Ollama's `options`.
+pub(super) fn stops(most: usize) -> Value {
+    let word = json!({"type": "string", "minLength": 1, "maxLength": MAX_STOP_CHARS});
+    let words = json!({"type": "array", "maxItems": most, "items": word});
+    json!({"anyOf": [{"type": "null"}, word, words]})
 }
 
 fn of_type(kind: &str, mut fields: Value) -> Value {

@@ -31,7 +31,7 @@ use crate::access::{
     MAX_INVITATION_DAYS, MAX_PASSWORD_CHARS, MAX_TOKEN_DAYS, MAX_TOKEN_NAME_CHARS,
     MIN_PASSWORD_CHARS,
 };
-use crate::doors::asked::{MAX_NAME_BYTES, MAX_TOOLS};
+use crate::doors::asked::{MAX_NAME_BYTES, MAX_OLLAMA_STOPS, MAX_STOPS, MAX_TOOLS};
 use crate::http::model_server::{MAX_ADDRESS_CHARS, MAX_API_KEY_CHARS};
 use crate::mcp_servers::draft::{MAX_BYTES as MAX_MCP_BYTES, MAX_ITEMS};
 use crate::settings::page_keys;
@@ -72,6 +72,7 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
     let client_id = json!({"minLength": 1, "maxLength": MAX_CLIENT_ID_CHARS, "pattern": format!("^[^{CONTROL}]*$")});
     let note = format!("^[{SPACE}]*(?:{}[{SPACE}]*)?$", words(MOVING));
     let version = json!({"pattern": "^[0-9a-f]{64}$"});
+    let ollama_options = json!({"properties": {"stop": demanded::stops(MAX_OLLAMA_STOPS)}});
     let address = json!({"minLength": 1, "maxLength": MAX_ADDRESS_CHARS});
     let key = json!({"maxLength": MAX_API_KEY_CHARS, "pattern": "^[!-~]*$"});
     let password = json!({"minLength": MIN_PASSWORD_CHARS, "maxLength": MAX_PASSWORD_CHARS});
@@ -191,6 +192,7 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
             "ChatCompletionRequest",
             demanded::with_tools(&json!({"minItems": 1})),
         ),
+        ("ChatCompletionRequest/stop", demanded::stops(MAX_STOPS)),
         ("ChatCompletionRequest/n", json!({"enum": [1, null]})),
         ("ChatCompletionRequest/functions", json!({"maxItems": 0})),
         (
@@ -237,6 +239,8 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("ResponseTool", response_tool(&tool)),
         ("OllamaChatRequest/format", demanded::ollama_format()),
         ("OllamaGenerateRequest/format", demanded::ollama_format()),
+        ("OllamaChatRequest/options", ollama_options.clone()),
+        ("OllamaGenerateRequest/options", ollama_options),
         ("OllamaChatRequest/tools", tools),
         ("OllamaGenerateRequest/images", images.clone()),
         (

@@ -255,8 +255,16 @@ mod tests {
     #[test]
     fn good_frames_pass() {
         let stop = parse("{\"type\":\"stop\",\"client_id\":\"c2\"}").unwrap();
-        assert_eq!(stop.frame, ClientFrame::Stop { hold: false });
+        let any = ClientFrame::Stop {
+            hold: false,
+            run_id: None,
+        };
+        assert_eq!(stop.frame, any);
         assert_eq!(stop.client_id.as_deref(), Some("c2"));
+        let run_id = Some(RunId::new());
+        let one = json!({"type": "stop", "hold": true, "run_id": run_id});
+        let only = ClientFrame::Stop { hold: true, run_id };
+        assert_eq!(parse(&one.to_string()).unwrap().frame, only);
         for (text, queue) in [
             ("{\"type\":\"continue\"}", false),
             ("{\"type\":\"continue\",\"queue\":true}", true),

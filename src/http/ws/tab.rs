@@ -227,13 +227,13 @@ impl TabActor {
             return;
         }
         if let Some(Ok(Parsed {
-            frame: ClientFrame::Stop { hold },
+            frame: ClientFrame::Stop { hold, run_id },
             ..
         })) = parsed
             && self.grant.check(Action::Converse).is_ok()
         {
             let (engine, user) = (self.app.engine.clone(), self.user);
-            let stop = async move { engine.stop_run(user, session, hold).await };
+            let stop = async move { engine.stop_run(user, session, hold, run_id).await };
             // Told when its turn comes; this one only makes it early.
             ctx.spawn(stop.into_actor(self).map(|_, _, _| ()));
         }
@@ -336,8 +336,8 @@ async fn handle(
                 sent => sent.map(|_| None),
             }
         }
-        ClientFrame::Stop { hold } => {
-            let stopped = engine.stop_run(user, session, hold).await;
+        ClientFrame::Stop { hold, run_id } => {
+            let stopped = engine.stop_run(user, session, hold, run_id).await;
             stopped.map(|_| None)
         }
         ClientFrame::Continue { queue } => {

@@ -147,9 +147,10 @@ async fn pictures_and_what_a_person_is_asked_by_a_link() {
     let (_, secret) = together.link().await;
     let live = followed(&together, &secret, "").await;
     let write = json!({"action": "write", "path": "a.txt", "content": "x"});
-    together
-        .model
-        .script(vec![Step::tool_call("filesystem", write)]);
+    let calls = Step::tool_call("filesystem", write);
+    for said in [calls, Step::text("Very well."), Step::text("A picture.")] {
+        together.model.script([said]);
+    }
     let mut tab = together.tab(&together.anna).await;
     let said = |text: &str| json!({"type": "message", "content": text, "images": [PNG]});
     tab.send(&said("look")).await;
@@ -173,8 +174,13 @@ async fn pictures_and_what_a_person_is_asked_by_a_link() {
     assert_eq!(session["approvals"], json!([]));
     assert!(!seen.to_string().contains(PNG), "{seen}");
 
-    let deny = json!({"type": "approve", "approval_id": asked["approval_id"], "decision": "deny"});
+    let deny = json!({
+        "type": "approve", "approval_id": asked["approval_id"], "decision": "deny",
+        "note": "not before the plum cake",
+    });
     tab.send(&deny).await;
+    let ended = tab.next_of("tool_call").await;
+    assert!(ended["result"].to_string().contains("plum"), "{ended}");
     tab.next_of("stream_end").await;
     for stream in [live, late] {
         let frames = told_until(stream, &["stream_end"]).await;
@@ -186,12 +192,27 @@ async fn pictures_and_what_a_person_is_asked_by_a_link() {
         let waits = of("run_waiting").into_iter();
         let mut waits = waits.filter(|wait| wait["reason"] == "approval");
         assert!(waits.all(|wait| wait["detail"] == ""), "{frames:#?}");
-        assert!(!Value::from(frames.clone()).to_string().contains(PNG));
+        let said = Value::from(frames.clone()).to_string();
+        assert!(!said.contains(PNG) && !said.contains("plum"), "{said}");
+        let ended = of("tool_call")[0]["result"].as_str().unwrap();
+        assert!(
+            ended.starts_with("the user did not allow this: "),
+            "{ended}"
+        );
         // What was left out has its numbers: no page takes it for lost.
         assert_eq!(of("pong").len(), 2, "{frames:#?}");
         let numbers: Vec<u64> = frames.iter().filter_map(|it| it["seq"].as_u64()).collect();
         assert!(numbers.windows(2).all(|two| two[1] == two[0] + 1));
     }
+    let (_, seen) = together.look(&secret).await;
+    let messages = seen["session"]["messages"].as_array().unwrap();
+    let result = messages.iter().find(|message| message["role"] == "tool");
+    let result = result.unwrap()["content"].as_str().unwrap();
+    assert!(
+        result.starts_with("the user did not allow this: "),
+        "{result}"
+    );
+    assert!(!seen.to_string().contains("plum"), "{seen}");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
 use crate::protocol::approval::{
-    ConsentMode, PendingApproval, Permission, PermittedBy, Resolution,
+    ConsentMode, NOT_ALLOWED, PendingApproval, Permission, PermittedBy, Resolution,
 };
 use crate::protocol::command::{Decision, PlainConsent};
 use crate::protocol::phrase::{Phrase, PhraseCode};
@@ -241,7 +241,7 @@ fn hashed(parts: &[&str]) -> String {
 #[must_use]
 pub fn denied(summary: &str, answer: &Answer) -> String {
     let mut told = format!(
-        "the user did not allow this: {summary}; do not try again in another way, ask what they want or go on without it."
+        "{NOT_ALLOWED}{summary}; do not try again in another way, ask what they want or go on without it."
     );
     if answer.resolution.decision == Decision::Never {
         told.push_str(" From now on such calls are refused without asking them.");

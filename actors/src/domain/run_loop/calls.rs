@@ -22,7 +22,7 @@ struct OpenCall {
     #[serde(default)]
     asked: Option<Asked>,
     started: bool,
-    /// Ended, but a call before it has not.
+    /// Ended, or refused and never begun, but a call before it has not.
     result: Option<CallResult>,
 }
 
@@ -88,9 +88,10 @@ impl OpenCalls {
         entries.find(|entry| &entry.planned.call.id == call_id)
     }
 
-    /// The calls that have not begun.
+    /// The calls that have not begun, and are not refused.
     pub(super) fn not_begun(&self) -> impl Iterator<Item = &PlannedCall> {
-        let waiting = self.0.iter().filter(|entry| !entry.started);
+        let entries = self.0.iter();
+        let waiting = entries.filter(|entry| !entry.started && entry.result.is_none());
         waiting.map(|entry| &entry.planned)
     }
 
@@ -124,14 +125,12 @@ impl OpenCalls {
 
     /// The first calls that have not begun: one, or as many in a row as may run side by side.
     pub(super) fn next_group(&self) -> Vec<PlannedCall> {
-        let mut waiting = self.0.iter().filter(|entry| !entry.started).peekable();
+        let mut waiting = self.not_begun().peekable();
         let mut group = Vec::new();
-        while let Some(entry) = waiting.next() {
-            group.push(entry.planned.clone());
-            let next_joins = waiting
-                .peek()
-                .is_some_and(|next| next.planned.plan.side_by_side());
-            if !(entry.planned.plan.side_by_side() && next_joins) {
+        while let Some(planned) = waiting.next() {
+            group.push(planned.clone());
+            let next_joins = waiting.peek().is_some_and(|next| next.plan.side_by_side());
+            if !(planned.plan.side_by_side() && next_joins) {
                 break;
             }
         }
@@ -171,10 +170,15 @@ impl OpenCalls {
         self.flush(origin, now)
     }
 
-    /// Records the results that no call before them is in the way of.
+    /// Records the results that no call before them is in the way of. A call that never began has
+    /// its start told with its result, as in [`Self::close`]: before that, a crash would leave it
+    /// as one that may have taken effect.
     fn flush(&mut self, origin: Origin, now: DateTime<Utc>) -> Vec<Record> {
         let mut records = Vec::new();
         while let Some(entry) = self.0.pop_front_if(|entry| entry.result.is_some()) {
+            if !entry.started {
+                records.push(started(&entry, origin));
+            }
             if let Some(result) = entry.result {
                 let PlannedCall { call, lent, .. } = entry.planned;
                 end_call(origin, (call, lent), result, now, &mut records);

@@ -317,15 +317,33 @@ impl RunLoop {
         };
         let mut records = open.start(group, self.origin);
         for planned in group {
-            // A call that is refused carries nothing out.
-            if let CallPlan::Run { .. } = planned.plan {
-                if self.demands.calls.contains(&planned.call.name) {
-                    self.demands.calls.clear();
-                }
-                records.extend(self.steps.begin(&planned.call).map(Record::Mark));
-            }
+            records.extend(self.on_made(planned));
         }
         records
+    }
+
+    /// A call is denied or refused: this is its result, and it never begins.
+    pub fn on_refused(
+        &mut self,
+        planned: &PlannedCall,
+        result: CallResult,
+        now: DateTime<Utc>,
+    ) -> Vec<Record> {
+        let mut records = Vec::from_iter(self.on_made(planned));
+        records.extend(self.on_tool_result(&planned.call.id, result, now));
+        records
+    }
+
+    /// The model made a call: what it was to call, and the step of the plan that this is.
+    fn on_made(&mut self, planned: &PlannedCall) -> Option<Record> {
+        let CallPlan::Run { .. } = planned.plan else {
+            // It carries nothing out.
+            return None;
+        };
+        if self.demands.calls.contains(&planned.call.name) {
+            self.demands.calls.clear();
+        }
+        self.steps.begin(&planned.call).map(Record::Mark)
     }
 
     /// A person is asked about a call. It begins when they allow it.
@@ -369,7 +387,7 @@ impl RunLoop {
         }
     }
 
-    /// The calls of the last reply that have not begun.
+    /// The calls of the last reply that have not begun, and are not refused.
     #[must_use]
     pub fn not_begun(&self) -> Vec<PlannedCall> {
         match &self.phase {

@@ -8,6 +8,7 @@ use super::unfinished::is_unfinished;
 use super::{CallBook, CallPlan, ModelReply, Phase, PlannedCall, Record, RunEnd, RunLoop, ToolUse};
 use crate::domain::demands::Missed;
 use crate::domain::leaked_calls;
+use crate::domain::reasoning::split_reasoning;
 use crate::protocol::chat::Usage;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
@@ -30,6 +31,11 @@ impl RunLoop {
         self.fresh_plan = false;
         self.unfinished = false;
         let mut records = self.count(&reply);
+        if let Some((thinking, answer)) = split_reasoning(&reply.text) {
+            let answer = answer.to_owned();
+            reply.thinking.push_str(thinking);
+            reply.text = answer;
+        }
         match tools {
             // It was asked for text; calls made all the same are not run.
             ToolUse::Withheld | ToolUse::Formed => reply.calls.clear(),
@@ -221,13 +227,16 @@ impl RunLoop {
         self.called.clone_from(&calls);
         let planned = calls
             .into_iter()
-            .map(|call| PlannedCall {
-                plan: match self.guards.on_call(&call.name, &call.arguments) {
+            .map(|call| {
+                let lent = book.is_lent(&call.name);
+                let mut plan = match self.guards.on_call(&call.name, &call.arguments) {
                     Some(hint) => CallPlan::Refuse(hint),
                     None => book.plan(&call),
-                },
-                lent: book.is_lent(&call.name),
-                call,
+                };
+                if let CallPlan::Run { side_by_side, .. } = &mut plan {
+                    *side_by_side &= !(lent && self.demands.one_by_one);
+                }
+                PlannedCall { call, plan, lent }
             })
             .collect();
         self.phase = Phase::Tools(OpenCalls::of(message_id, planned));

@@ -34,7 +34,10 @@ pub enum Command {
         hold: bool,
     },
     /// As `Stop`, if this is the run that goes.
-    StopOnly(RunId),
+    StopOnly {
+        run_id: RunId,
+        hold: bool,
+    },
     StopChild(RunId),
     Continue {
         /// With what a stop held back, whatever the last run left.

@@ -194,7 +194,7 @@ impl Session {
                 author,
             } => self.change_queue(message_id, Some((content, author)), to)?,
             Command::Stop { hold } => self.stop(hold, to),
-            Command::StopOnly(run_id) => self.stop_only(run_id, to),
+            Command::StopOnly { run_id, hold } => self.stop_only(run_id, hold, to),
             Command::StopChild(run_id) => self.stop_child(run_id, to),
             Command::Continue { queue } => {
                 let run_id = self.continue_with(queue, now)?;

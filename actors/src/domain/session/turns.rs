@@ -232,9 +232,9 @@ impl Session {
         }
     }
 
-    pub(super) fn stop_only(&mut self, run_id: RunId, to: ReplyTo) {
+    pub(super) fn stop_only(&mut self, run_id: RunId, hold: bool, to: ReplyTo) {
         if self.running_id() == Some(run_id) {
-            self.stop(false, to);
+            self.stop(hold, to);
         } else {
             self.reply_now(to, Reply::Found(false));
         }

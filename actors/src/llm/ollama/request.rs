@@ -25,7 +25,7 @@ pub(in crate::llm) fn body<'a>(
     keep_alive: &str,
 ) -> Body<'a> {
     let fields = fields(request, think, keep_alive);
-    Body::of(request, BackendKind::Ollama, written, fields)
+    Body::of(request, Some(BackendKind::Ollama), written, fields)
 }
 
 fn written(of: &ChatMessage) -> serde_json::Result<Box<RawValue>> {

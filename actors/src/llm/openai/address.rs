@@ -3,7 +3,8 @@
 use reqwest::Url;
 
 /// The URL that the API's paths stand under. `/v1` is added where no part of the path is a
-/// version already, and an endpoint that was pasted along is taken off.
+/// version already. An endpoint that was pasted along is taken off: what stands before
+/// `/chat/completions` is known to be whole.
 pub(super) fn api_root(text: &str) -> Option<Url> {
     let text = text.trim();
     if text.is_empty() {
@@ -23,12 +24,13 @@ pub(super) fn api_root(text: &str) -> Option<Url> {
         .split('/')
         .filter(|part| !part.is_empty())
         .collect();
+    let is_whole = matches!(segments.as_slice(), [.., "chat", "completions"]);
     match segments.as_slice() {
         [.., "chat", "completions"] => segments.truncate(segments.len() - 2),
         [.., "models" | "completions" | "chat"] => segments.truncate(segments.len() - 1),
         _ => {}
     }
-    if !segments.iter().any(|segment| is_version(segment)) {
+    if !is_whole && !segments.iter().any(|segment| is_version(segment)) {
         segments.push("v1");
     }
     let path = segments.join("/");
@@ -68,6 +70,10 @@ mod tests {
                 "https://example.com/v1",
             ),
             ("https://example.com/v1/models", "https://example.com/v1"),
+            (
+                "https://example.com/serving-endpoints/chat/completions",
+                "https://example.com/serving-endpoints",
+            ),
             (
                 "https://example.com/v1beta/openai/",
                 "https://example.com/v1beta/openai",

@@ -1,7 +1,6 @@
 //! What a server has, asked before anything is set up by it.
 
-use super::{MODELS_TIMEOUT, OpenAiBackend, OpenAiConfig, models};
-use crate::llm::http::{self, Ask};
+use super::{OpenAiBackend, OpenAiConfig, models};
 use crate::llm::{Backend, LlmError};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::phrase::{Phrase, PhraseCode};
@@ -21,15 +20,9 @@ pub struct ServerThere {
 /// What is wrong with the address or the key, or with what the server says, and what to do.
 pub async fn look(config: OpenAiConfig) -> Result<ServerThere, NaviError> {
     let backend = OpenAiBackend::new(config).map_err(|error| error.told())?;
-    let url = http::under(&backend.base, "models");
-    let ask = Ask {
-        request: backend.client.get(url.clone()),
-        url: &url,
-        model: "",
-    };
     let address = backend.address();
-    let answer = ask.json(MODELS_TIMEOUT).await;
-    let answer = answer.map_err(|error| told(&address, backend.without_key(error)))?;
+    let answer = backend.list().await;
+    let answer = answer.map_err(|error| told(&address, error))?;
     let list = models::read(&answer).ok_or_else(|| no_list(&address))?;
     Ok(ServerThere {
         address,

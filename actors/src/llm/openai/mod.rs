@@ -15,9 +15,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::StreamExt;
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, RequestBuilder, Url};
+use serde_json::Value;
 
 use crate::domain::context::hide_images;
 use crate::domain::slots::Capacity;
@@ -64,10 +66,18 @@ impl fmt::Debug for OpenAiConfig {
     }
 }
 
+impl OpenAiConfig {
+    /// The key, where there is one.
+    fn key(&self) -> Option<&str> {
+        let key = self.api_key.as_deref()?.trim();
+        (!key.is_empty()).then_some(key)
+    }
+}
+
 /// An OpenAI-compatible server.
 pub struct OpenAiBackend {
     config: OpenAiConfig,
-    /// Ends with the API's version.
+    /// What the API's paths stand under.
     base: Url,
     client: Client,
     /// The [`Flavour`] as of the last probe.
@@ -90,12 +100,7 @@ impl OpenAiBackend {
             ))
         })?;
         let mut headers = HeaderMap::new();
-        if let Some(key) = config
-            .api_key
-            .as_deref()
-            .map(str::trim)
-            .filter(|key| !key.is_empty())
-        {
+        if let Some(key) = config.key() {
             let mut bearer = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
                 LlmError::NotReady(Trouble::new(
                     PhraseCode::KeyCharacters,
@@ -116,7 +121,8 @@ impl OpenAiBackend {
         })
     }
 
-    async fn ask(&self, body: &Body<'_>) -> Result<Response, LlmError> {
+    /// Asks, and waits for the first thing that is said: some servers refuse within an answer.
+    async fn ask(&self, body: &Body<'_>) -> Result<ChatStream, LlmError> {
         let url = http::under(&self.base, "chat/completions");
         let accept = if request::is_streamed(&body.fields) {
             "text/event-stream"
@@ -132,11 +138,16 @@ impl OpenAiBackend {
             url: &url,
             model: body.model,
         };
-        ask.send().await.map_err(|error| self.without_key(error))
+        let sent = ask.send().await;
+        let mut answer = read(http::body(sent.map_err(|error| self.without_key(error))?));
+        let first = answer.next().await.transpose();
+        let first = first.map_err(|error| self.without_key(error))?;
+        let first = futures_util::stream::iter(first.map(Ok));
+        Ok(Box::pin(first.chain(answer)))
     }
 
     /// Asks, and leaves out what a server refuses and an answer can do without.
-    async fn ask_simply(&self, request: &ChatRequest) -> Result<Response, LlmError> {
+    async fn ask_simply(&self, request: &ChatRequest) -> Result<ChatStream, LlmError> {
         let flavour = Flavour::from_u8(self.flavour.load(Ordering::Relaxed));
         let mut body = request::body(request, flavour, &self.base);
         if self.refuses(&request.model, request::LIMIT) {
@@ -175,9 +186,9 @@ impl OpenAiBackend {
     }
 
     /// Asks, in an order of roles that the model's template takes.
-    async fn ask_in_order(&self, request: &ChatRequest) -> Result<Response, LlmError> {
+    async fn ask_in_order(&self, request: &ChatRequest) -> Result<ChatStream, LlmError> {
         let mut roles = self.roles.of(&request.model);
-        let response = loop {
+        let answer = loop {
             let outcome = self.ask_simply(&roles.arranged(request)).await;
             match roles.after(request, &outcome) {
                 Some(next) => roles = next,
@@ -185,7 +196,7 @@ impl OpenAiBackend {
             }
         };
         self.roles.learn(&request.model, roles);
-        Ok(response)
+        Ok(answer)
     }
 
     fn refuses(&self, model: &str, field: &str) -> bool {
@@ -216,6 +227,34 @@ impl OpenAiBackend {
                 message: message.replace(key, "(the key)"),
             },
             other => other,
+        }
+    }
+
+    /// What it answers to who asks for its models.
+    async fn list(&self) -> Result<Value, LlmError> {
+        let url = http::under(&self.base, "models");
+        let ask = Ask {
+            request: self.list_request(&url),
+            url: &url,
+            model: "",
+        };
+        let answer = ask.json(MODELS_TIMEOUT).await;
+        answer.map_err(|error| self.without_key(error))
+    }
+
+    fn list_request(&self, url: &Url) -> RequestBuilder {
+        let request = self.client.get(url.clone());
+        if url.host_str() != Some("api.anthropic.com") {
+            return request;
+        }
+        // There it is a path of its own API (docs.anthropic.com/en/api/models-list).
+        let request = request.header("anthropic-version", "2023-06-01");
+        match self.config.key().map(HeaderValue::try_from) {
+            Some(Ok(mut key)) => {
+                key.set_sensitive(true);
+                request.header("x-api-key", key)
+            }
+            _ => request,
         }
     }
 
@@ -275,28 +314,25 @@ impl Backend for OpenAiBackend {
     }
 
     async fn probe(&self) -> Probe {
-        let url = http::under(&self.base, "models");
-        let ask = Ask {
-            request: self.client.get(url.clone()),
-            url: &url,
-            model: "",
-        };
-        let answer = match ask.json(MODELS_TIMEOUT).await {
-            Ok(answer) => answer,
+        let has_model = self.config.default_model.is_some();
+        let list = match self.list().await {
+            Ok(answer) => models::read(&answer),
             // llama.cpp says so until its model is in memory.
             Err(LlmError::Busy { message, .. }) => {
                 return self.probed(BackendState::Loading { detail: message });
             }
+            Err(error) if has_model && lists_none(&error) => None,
+            Err(error) => return self.down(&error),
+        };
+        let Some(list) = list else {
             // Some hosted servers list no models; with a model configured that is no fault.
-            Err(LlmError::Rejected { status: 404, .. }) if self.config.default_model.is_some() => {
+            if has_model {
                 return Probe {
                     capacity: self.capacity(Flavour::Plain).await,
                     ..self.probed(BackendState::Ready)
                 };
             }
-            Err(error) => return self.down(&self.without_key(error)),
-        };
-        let Some(list) = models::read(&answer) else {
+            let url = http::under(&self.base, "models");
             return self.down(&LlmError::Malformed {
                 message: format!("no list of models at {}", http::shown(&url)),
             });
@@ -332,20 +368,34 @@ impl Backend for OpenAiBackend {
             request
         };
         let model = &request.model;
-        let response = if self.refuses(model, request::IMAGE) {
-            self.ask_in_order(&blind()).await?
-        } else {
-            match self.ask_in_order(&request).await {
-                Err(error) if request::refuses_images(&request, &error) => {
-                    tracing::debug!(model, %error, "the model takes no images; asking without them");
-                    let response = self.ask_in_order(&blind()).await?;
-                    self.remember(model, request::IMAGE);
-                    response
-                }
-                outcome => outcome?,
+        if self.refuses(model, request::IMAGE) {
+            return self.ask_in_order(&blind()).await;
+        }
+        match self.ask_in_order(&request).await {
+            Err(error) if request::refuses_images(&request, &error) => {
+                tracing::debug!(model, %error, "the model takes no images; asking without them");
+                let answer = self.ask_in_order(&blind()).await?;
+                self.remember(model, request::IMAGE);
+                Ok(answer)
             }
-        };
-        Ok(read(http::body(response)))
+            outcome => outcome,
+        }
+    }
+}
+
+/// Whether an error says no more than that there is no list of models.
+fn lists_none(error: &LlmError) -> bool {
+    match error {
+        // Some answer so to a wrong key.
+        LlmError::Rejected {
+            status: 400,
+            message,
+        } => !message.to_lowercase().contains("key"),
+        LlmError::Rejected {
+            status: 404 | 405, ..
+        }
+        | LlmError::Server { status: 501, .. } => true,
+        _ => false,
     }
 }
 

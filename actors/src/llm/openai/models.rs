@@ -60,6 +60,9 @@ pub(super) fn read(answer: &Value) -> Option<ModelList> {
         .take(MAX_MODELS)
         .filter_map(|model| {
             let name = model.get("id").or_else(|| model.get("name"))?.as_str()?;
+            if cannot_chat(name, model) {
+                return None;
+            }
             let detail = details
                 .into_iter()
                 .flatten()
@@ -68,6 +71,19 @@ pub(super) fn read(answer: &Value) -> Option<ModelList> {
         })
         .collect();
     Some(ModelList { models, flavour })
+}
+
+/// Whether a model says itself that it is for something else, in the words of LM Studio, Together,
+/// Mistral and OpenAI.
+fn cannot_chat(name: &str, model: &Value) -> bool {
+    let kind = model.get("type").and_then(Value::as_str);
+    let is_other = matches!(
+        kind,
+        Some("embedding" | "embeddings" | "image" | "audio" | "rerank" | "reranker")
+    );
+    is_other
+        || model.pointer("/capabilities/completion_chat") == Some(&Value::Bool(false))
+        || name.starts_with("text-embedding-")
 }
 
 fn empty() -> ModelList {
@@ -174,6 +190,22 @@ mod tests {
         assert_eq!(names, Some(vec!["a".to_owned()]));
         assert_eq!(read(&json!({"data": null})), Some(empty()));
         assert_eq!(read(&json!({"hello": "world"})), None);
+    }
+
+    #[test]
+    fn what_cannot_chat_is_left_out() {
+        let list = read(&json!({"data": [
+            {"id": "text-embedding-3-small"},
+            {"id": "a", "type": "embeddings"},
+            {"id": "b", "capabilities": {"completion_chat": false}},
+            {"id": "c", "type": "llm", "capabilities": {"completion_chat": true}},
+            {"id": "d", "type": "chat", "capabilities": ["tool_use"]},
+        ]}));
+        let names = list.map(|list| {
+            let names = list.models.into_iter().map(|model| model.name);
+            names.collect::<Vec<_>>()
+        });
+        assert_eq!(names, Some(vec!["c".to_owned(), "d".to_owned()]));
     }
 
     #[test]

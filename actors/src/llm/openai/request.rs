@@ -62,11 +62,37 @@ pub(super) fn is_refused_for_all(field: &str, request: &ChatRequest) -> bool {
 /// The same request always becomes the same bytes: the backend's prefix cache lives on it.
 pub(super) fn body<'a>(request: &'a ChatRequest, flavour: Flavour, base: &Url) -> Body<'a> {
     let fields = fields(request, flavour, base);
-    Body::of(request, BackendKind::Openai, written, fields)
+    if wants_signatures(&request.model, base) {
+        Body::of(request, None, signed, fields)
+    } else {
+        Body::of(request, Some(BackendKind::Openai), written, fields)
+    }
+}
+
+/// Whether a model refuses calls without the signatures that it gave them, as Gemini does from its
+/// third version on (ai.google.dev/gemini-api/docs/thought-signatures).
+fn wants_signatures(model: &str, base: &Url) -> bool {
+    let is_older = ["gemini-1", "gemini-2"]
+        .iter()
+        .any(|older| model.contains(older));
+    is_of(base, "googleapis.com") && model.contains("gemini") && !is_older
 }
 
 fn written(of: &ChatMessage) -> serde_json::Result<Box<RawValue>> {
     to_raw_value(&message(of))
+}
+
+/// The same for such a model: in the place of signatures, which are not kept, stands what it takes
+/// for any.
+fn signed(of: &ChatMessage) -> serde_json::Result<Box<RawValue>> {
+    let mut signed = message(of);
+    if let OpenAiMessage::Assistant { tool_calls, .. } = &mut signed {
+        for call in tool_calls {
+            call["extra_content"] =
+                json!({ "google": { "thought_signature": "skip_thought_signature_validator" } });
+        }
+    }
+    to_raw_value(&signed)
 }
 
 fn fields(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<String, Value> {
@@ -123,19 +149,20 @@ fn form(form: &ReplyForm) -> (String, Value) {
 }
 
 /// How a hosted service that has a switch of its own is told whether to think
-/// (api-docs.deepseek.com/guides/thinking_mode, docs.z.ai, openrouter.ai/docs/use-cases/reasoning-tokens,
+/// (api-docs.deepseek.com/guides/thinking_mode, platform.moonshot.ai, docs.z.ai,
+/// openrouter.ai/docs/use-cases/reasoning-tokens,
 /// alibabacloud.com/help/model-studio/deep-thinking, docs.siliconflow.com).
 fn hosted_thinking(request: &ChatRequest, base: &Url) -> Option<(&'static str, Value)> {
-    let host = base.host_str()?;
-    let of = |domain: &str| {
-        host.strip_suffix(domain)
-            .is_some_and(|name| name.is_empty() || name.ends_with('.'))
-    };
-    if of("deepseek.com") {
-        // While it thinks it refuses calls without the reasoning that led to them, which is
+    let of = |domain: &str| is_of(base, domain);
+    if ["deepseek.com", "moonshot.ai", "moonshot.cn", "kimi.com"]
+        .into_iter()
+        .any(of)
+    {
+        // While they think they refuse calls without the reasoning that led to them, which is
         // not sent back.
-        let think = request.think && request.tools.is_empty();
-        Some(("thinking", switch(think)))
+        let calls = |message: &PromptMessage| matches!(&**message, ChatMessage::Assistant { tool_calls, .. } if !tool_calls.is_empty());
+        let has_calls = !request.tools.is_empty() || request.messages.iter().any(calls);
+        Some(("thinking", switch(request.think && !has_calls)))
     } else if of("z.ai") || of("bigmodel.cn") {
         Some(("thinking", switch(request.think)))
     } else if of("openrouter.ai") {
@@ -147,6 +174,11 @@ fn hosted_thinking(request: &ChatRequest, base: &Url) -> Option<(&'static str, V
     } else {
         None
     }
+}
+
+fn is_of(base: &Url, domain: &str) -> bool {
+    let name = base.host_str().and_then(|host| host.strip_suffix(domain));
+    name.is_some_and(|name| name.is_empty() || name.ends_with('.'))
 }
 
 fn switch(think: bool) -> Value {
@@ -175,9 +207,17 @@ fn reasoning_effort(model: &str, think: bool) -> Option<&'static str> {
 
 /// The field that a refusal names, if the request can do without it.
 pub(super) fn dispensable_field(body: &Map<String, Value>, message: &str) -> Option<&'static str> {
+    let message = message.to_lowercase();
+    let named = |field: &str| match field {
+        // By what it is handed on as, or by what stands in it.
+        "chat_template_kwargs" => {
+            message.contains("chat_template") || message.contains("enable_thinking")
+        }
+        _ => message.contains(field),
+    };
     DISPENSABLE
         .into_iter()
-        .find(|field| body.contains_key(*field) && message.contains(field))
+        .find(|field| body.contains_key(*field) && named(field))
 }
 
 /// How an image stands in a message.

@@ -10,6 +10,7 @@ use crate::llm::decode::Decoder;
 use crate::llm::frames::Payload;
 use crate::llm::http_error::{is_overflow, message_in_value, message_of, overflow_of};
 use crate::llm::reply::{DeltaQueue, count_of, usage_of};
+use crate::llm::roles::refuses_roles;
 use crate::protocol::chat::{FinishReason, Usage};
 
 use super::calls::CallAssembler;
@@ -25,12 +26,19 @@ impl Decoder for OpenAiDecoder {
     fn frame(&mut self, frame: &Payload, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         let data = match frame {
             Payload::Data(data) => data.trim(),
-            Payload::Error(data) => return Err(stream_error(message_of(data), None, reply)),
+            Payload::Error(data) => {
+                let value: Value = serde_json::from_str(data).unwrap_or_default();
+                let code = code_of(value.get("error").unwrap_or(&value));
+                return Err(stream_error(message_of(data), code, reply));
+            }
         };
         if data == "[DONE]" {
             return self.complete(reply);
         }
         if let Some(text) = plain_text(data) {
+            if !text.is_empty() {
+                self.finish = None;
+            }
             return reply.text(&text);
         }
         let chunk: Value = serde_json::from_str(data).map_err(|error| LlmError::Malformed {
@@ -92,19 +100,24 @@ impl OpenAiDecoder {
 
     fn choice(&mut self, choice: &Value, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         check_error(choice, reply)?;
-        let whole = choice.get("message").filter(|message| message.is_object());
-        if let Some(said) = choice
-            .get("delta")
-            .filter(|delta| delta.is_object())
-            .or(whole)
-        {
-            self.said(said, reply)?;
+        let said_before = reply.bytes();
+        let of = |key: &str| choice.get(key).filter(|said| said.is_object());
+        let (delta, whole) = (of("delta"), of("message"));
+        if let Some(delta) = delta {
+            self.said(delta, reply)?;
+        }
+        // Beside a delta some send the message as far as it has come.
+        if let Some(whole) = whole.filter(|_| delta.is_none() || !reply.has_begun()) {
+            self.said(whole, reply)?;
         }
         let reason = choice.get("finish_reason").and_then(Value::as_str);
         if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
             self.finish = Some(finish_of(reason));
-        } else if whole.is_some() {
+        } else if delta.is_none() && whole.is_some() {
             self.finish = Some(FinishReason::Stop);
+        } else if reply.bytes() > said_before {
+            // Some give a reason in the midst of an answer.
+            self.finish = None;
         }
         Ok(())
     }
@@ -241,22 +254,38 @@ fn check_error(chunk: &Value, reply: &DeltaQueue) -> Result<(), LlmError> {
         _ if chunk.get("object").and_then(Value::as_str) == Some("error") => chunk,
         _ => return Ok(()),
     };
-    let code = count_of(error.get("code"));
-    Err(stream_error(message_in_value(error), code, reply))
+    Err(stream_error(message_in_value(error), code_of(error), reply))
 }
 
-fn stream_error(message: String, code: Option<u32>, reply: &DeltaQueue) -> LlmError {
+/// The status that an error would have had, where one is told.
+fn code_of(error: &Value) -> Option<u16> {
+    let mut keys = ["code", "status_code"].iter();
+    let code = keys.find_map(|key| count_of(error.get(*key)))?;
+    u16::try_from(code).ok()
+}
+
+fn stream_error(message: String, code: Option<u16>, reply: &DeltaQueue) -> LlmError {
+    // Some answer 200 before they know whether anyone can take the call.
     match code {
         _ if is_overflow(&message) => LlmError::ContextOverflow {
             told: overflow_of(&message),
             message,
         },
-        // Gateways answer 200 before they know whether anyone can take the call.
-        Some(status @ (429 | 503 | 529)) if !reply.has_begun() => LlmError::Busy {
-            status: status as u16,
+        _ if reply.has_begun() => LlmError::MidStream { message },
+        _ if refuses_roles(&message) => LlmError::RolesRefused {
+            status: code.unwrap_or(200),
+            message,
+        },
+        Some(status @ (429 | 503 | 529)) => LlmError::Busy {
+            status,
             message,
             retry_after: None,
         },
+        Some(status @ (400..=407 | 409..=499)) => LlmError::Rejected { status, message },
         _ => LlmError::MidStream { message },
     }
 }
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

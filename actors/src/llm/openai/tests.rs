@@ -110,6 +110,57 @@ fn a_hosted_service_is_told_by_its_own_switch_whether_to_think() {
 }
 
 #[test]
+fn what_needs_its_reasoning_beside_calls_does_not_think_there() {
+    let thinks = |base: &str, asked: &ChatRequest| {
+        let url = Url::parse(base).unwrap();
+        let body = request::body(asked, Flavour::Plain, &url).fields;
+        body["thinking"]["type"] == json!("enabled")
+    };
+    let bare = ChatRequest {
+        think: true,
+        ..request("Hi")
+    };
+    let called = ChatRequest {
+        think: true,
+        tools: bare.tools.clone(),
+        ..full_request()
+    };
+    let offered = ChatRequest {
+        tools: full_request().tools,
+        ..bare.clone()
+    };
+    for base in [
+        "https://api.deepseek.com/v1",
+        "https://api.moonshot.ai/v1",
+        "https://api.moonshot.cn/v1",
+        "https://api.kimi.com/coding/v1",
+    ] {
+        let thinking = [&bare, &offered, &called].map(|asked| thinks(base, asked));
+        assert_eq!(thinking, [true, false, false], "{base}");
+    }
+}
+
+#[test]
+fn a_model_that_signs_its_calls_is_sent_them_with_what_it_takes_for_any_signature() {
+    let asked = |model: &str| ChatRequest {
+        model: model.to_owned(),
+        ..full_request()
+    };
+    let (new, old) = (asked("models/gemini-3-pro"), asked("gemini-2.5-pro"));
+    let signature = |base: &str, asked: &ChatRequest| {
+        let url = Url::parse(base).unwrap();
+        let body = json!(request::body(asked, Flavour::Plain, &url));
+        body["messages"][2]["tool_calls"][0]["extra_content"].clone()
+    };
+    let google = "https://generativelanguage.googleapis.com/v1beta/openai";
+    let any = json!({"google": {"thought_signature": "skip_thought_signature_validator"}});
+    assert_eq!(signature("http://localhost/v1", &new), Value::Null);
+    assert_eq!(signature(google, &new), any);
+    assert_eq!(signature("http://localhost/v1", &new), Value::Null);
+    assert_eq!(signature(google, &old), Value::Null);
+}
+
+#[test]
 fn what_a_reply_has_to_be_is_said_as_such_servers_have_it() {
     let schema = AnswerSchema {
         name: "city".to_owned(),
@@ -262,6 +313,13 @@ async fn an_error_before_the_first_word_is_what_it_says() {
             },
         ),
         (
+            r#"{"error":{"code":400,"message":"no"}}"#,
+            LlmError::Rejected {
+                status: 400,
+                message: "no".to_owned(),
+            },
+        ),
+        (
             r#"{"error":{"message":"maximum context length is 8"}}"#,
             LlmError::ContextOverflow {
                 message: "maximum context length is 8".to_owned(),
@@ -279,6 +337,27 @@ async fn an_error_before_the_first_word_is_what_it_says() {
         );
         fake.script([raw(&format!("data: {body}\n\n"))]);
         assert_eq!(answer(&backend, request("Hi")).await, [Err(expected)]);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_within_an_answer_is_heeded_as_any_other() {
+    for refusal in [
+        "event: error\ndata: {\"error\":{\"message\":\"Conversation roles must alternate\"}}\n\n",
+        "event: error\ndata: {\"status_code\":400,\"message\":\"temperature is not supported\"}\n\n",
+        "data: {\"error\":{\"code\":400,\"message\":\"temperature is not supported\"}}\n\n",
+    ] {
+        let fake = FakeModel::start();
+        fake.script([raw(refusal)]);
+        let mut asked = request("Hi");
+        let led = ChatMessage::System {
+            content: "Be kind.".to_owned(),
+        };
+        asked.messages.insert(0, led.into());
+        let outcome = answer(&backend(&fake.url()), asked).await;
+        let end = outcome.last().unwrap().as_ref().map(drop);
+        assert_eq!(end, Ok(()), "{refusal}");
+        assert_eq!(fake.chats().len(), 2, "{refusal}");
     }
 }
 
@@ -307,12 +386,19 @@ async fn reasoning_in_tags_is_reasoning() {
 
 #[tokio::test]
 async fn a_field_that_a_server_refuses_is_left_out() {
-    for (status, refusal) in [
+    for (field, status, refusal) in [
         (
+            "stream_options",
             400,
             r#"{"error":{"message":"Unrecognized request argument supplied: stream_options"}}"#,
         ),
         (
+            "chat_template_kwargs",
+            400,
+            r#"{"object":"error","message":"chat_template is not supported for Mistral tokenizers.","code":400}"#,
+        ),
+        (
+            "stream_options",
             422,
             r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options","include_usage"],"msg":"Extra inputs are not permitted","input":true}]},"code":null}"#,
         ),
@@ -320,14 +406,33 @@ async fn a_field_that_a_server_refuses_is_left_out() {
         let fake = FakeModel::start();
         fake.script([Step::status(status, refusal)]);
         let backend = backend(&fake.url());
+        let vllm = Flavour::Vllm as u8;
+        backend.flavour.store(vllm, Ordering::Relaxed);
         for _ in 0..2 {
             let outcome = answer(&backend, request("Hi")).await;
             assert_eq!(said(&outcome), "You said: Hi");
         }
-        let has_options = |chat: &Recorded| chat.body.get("stream_options").is_some();
-        let sent: Vec<bool> = fake.chats().iter().map(has_options).collect();
+        let has_field = |chat: &Recorded| chat.body.get(field).is_some();
+        let sent: Vec<bool> = fake.chats().iter().map(has_field).collect();
         assert_eq!(sent, [true, false, false], "it is sent once: {refusal}");
     }
+}
+
+#[test]
+fn a_refused_field_is_known_by_what_servers_call_it() {
+    let asked = request("Hi");
+    let named = |base: &str, flavour, refusal: &str| {
+        let url = Url::parse(base).unwrap();
+        let body = request::body(&asked, flavour, &url).fields;
+        request::dispensable_field(&body, refusal)
+    };
+    let (local, router) = ("http://localhost/v1", "https://openrouter.ai/api/v1");
+    let mandatory = "Reasoning is mandatory for this endpoint and cannot be disabled.";
+    assert_eq!(named(router, Flavour::Plain, mandatory), Some("reasoning"));
+    let kwargs = "Kwargs ['enable_thinking'] are not supported";
+    let sent = Some("chat_template_kwargs");
+    assert_eq!(named(local, Flavour::Vllm, kwargs), sent);
+    assert_eq!(named(local, Flavour::Plain, kwargs), None);
 }
 
 #[tokio::test]
@@ -580,22 +685,55 @@ async fn a_probe_reads_what_servers_tell_of_their_models() {
 #[tokio::test]
 async fn a_probe_tells_every_state_apart() {
     let server = MockServer::start().await;
-    for (status, body, expected) in [
-        (503, r#"{"error":{"message":"Loading model"}}"#, "Loading"),
-        (404, "404 page not found", "Down"),
-        (200, "<html>", "Down"),
-        (200, r#"{"data":[]}"#, "Down"),
-        (200, r#"{"hello":"world"}"#, "Down"),
-        (200, r#"{"data":[{"id":"m"}]}"#, "Ready"),
+    let loading = r#"{"error":{"message":"Loading model"}}"#;
+    let embedding = r#"{"data":[{"id":"text-embedding-m"}]}"#;
+    for (status, body, expected, with_model) in [
+        (503, loading, "Loading", "Loading"),
+        (404, "404 page not found", "Down", "Ready"),
+        (400, "a header is required", "Down", "Ready"),
+        (400, "API key not valid", "Down", "Down"),
+        (405, "", "Down", "Ready"),
+        (501, "", "Down", "Ready"),
+        (500, "", "Down", "Down"),
+        (401, "", "Down", "Down"),
+        (403, "", "Down", "Down"),
+        (200, "<html>", "Down", "Down"),
+        (200, r#"{"data":[]}"#, "Down", "Ready"),
+        (200, embedding, "Down", "Ready"),
+        (200, r#"{"hello":"world"}"#, "Down", "Ready"),
+        (200, r#"{"data":[{"id":"m"}]}"#, "Ready", "Ready"),
     ] {
         server.reset().await;
         Mock::given(path("/v1/models"))
             .respond_with(ResponseTemplate::new(status).set_body_string(body))
             .mount(&server)
             .await;
-        let state = format!("{:?}", backend(&server.uri()).probe().await.state);
-        assert!(state.starts_with(expected), "{status} {body}: {state}");
+        let configured = OpenAiConfig {
+            default_model: Some("m".to_owned()),
+            ..config(&server.uri())
+        };
+        for (config, expected) in [(config(&server.uri()), expected), (configured, with_model)] {
+            let backend = OpenAiBackend::new(config).unwrap();
+            let state = format!("{:?}", backend.probe().await.state);
+            assert!(state.starts_with(expected), "{status} {body}: {state}");
+        }
     }
+}
+
+#[test]
+fn anthropic_is_asked_for_its_models_as_its_own_api_is() {
+    let sent = |base: &str, name: &str| {
+        let url = Url::parse(base).unwrap();
+        let request = backend(base).list_request(&url).build().unwrap();
+        let value = request.headers().get(name)?;
+        Some(value.to_str().unwrap().to_owned())
+    };
+    let (theirs, another) = ("https://api.anthropic.com/v1", "https://example.com/v1");
+    let key = sent(theirs, "x-api-key");
+    assert_eq!(key.as_deref(), Some("secret-key"));
+    let version = sent(theirs, "anthropic-version");
+    assert_eq!(version.as_deref(), Some("2023-06-01"));
+    assert_eq!(sent(another, "x-api-key"), None);
 }
 
 #[tokio::test]

@@ -102,17 +102,24 @@ impl StarterBackend {
             .collect()
     }
 
-    /// Answers with this model from the next request on, fetched or not. The one in memory
-    /// goes when that request comes.
+    /// Answers with this model from the next request on, fetched or not; with the demo only where
+    /// no real model is here. The one in memory goes when that request comes.
     pub fn use_model(&self, name: &str) -> Result<(), UnknownChoice> {
         let choice = StarterChoice::parse(name)?;
         *self.choice.lock() = choice;
         Ok(())
     }
 
+    /// Whoever fetched a real model means to use it, by whatever program: the demo stands back.
     fn choice(&self) -> StarterChoice {
-        let choice = self.choice.lock();
-        choice.clone()
+        let choice = self.choice.lock().clone();
+        match choice {
+            StarterChoice::Named(model) if model.demo => STARTER_MODELS
+                .iter()
+                .find(|model| !model.demo && model.is_present(&self.models_dir))
+                .map_or(choice, StarterChoice::Named),
+            StarterChoice::Named(_) | StarterChoice::File(_) | StarterChoice::Off => choice,
+        }
     }
 
     /// The state of a chosen model that is known by its name.

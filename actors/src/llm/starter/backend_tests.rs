@@ -99,6 +99,23 @@ async fn what_is_here_is_offered_and_can_be_chosen() {
 }
 
 #[tokio::test]
+async fn a_real_model_that_another_program_fetched_takes_the_demo_s_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let backend = backend("smollm2-135m", directory.path());
+    assert!(matches!(
+        backend.probe().await.state,
+        BackendState::Down { .. }
+    ));
+    let real = STARTER_MODELS.iter().find(|model| !model.demo).unwrap();
+    pretend(real, directory.path());
+    let probe = backend.probe().await;
+    assert_eq!(probe.state, BackendState::Ready);
+    assert_eq!(probe.default_model.as_deref(), Some(real.name));
+    let (path, tools) = backend.file_for("").unwrap();
+    assert_eq!((path, tools), (real.path(directory.path()), Tools::Held));
+}
+
+#[tokio::test]
 async fn any_file_of_a_known_architecture_answers() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tiny.gguf");

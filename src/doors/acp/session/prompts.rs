@@ -129,7 +129,10 @@ impl Prompts {
         prompt.waits = queued.then_some(message_id);
         let stop = match prompt.waits {
             Some(message_id) => ClientFrame::Withdraw { message_id },
-            None => ClientFrame::Stop { hold: false },
+            None => ClientFrame::Stop {
+                hold: false,
+                run_id: None,
+            },
         };
         prompt.cancelled.then_some(stop)
     }

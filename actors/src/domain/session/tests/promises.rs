@@ -267,10 +267,13 @@ fn a_stop_of_one_run_stops_none_that_came_after_it() {
     let mut desk = Desk::new();
     let first = desk.send("first", SendMode::Queue);
     let second = desk.send("second", SendMode::Queue);
+    desk.send("third", SendMode::Queue);
     desk.ends(first.run_id, RunEnd::Answered);
-    let stop = |desk: &mut Desk, run_id| desk.ask(Command::StopOnly(run_id));
+    let stop = |desk: &mut Desk, run_id| desk.ask(Command::StopOnly { run_id, hold: true });
     assert_eq!(stop(&mut desk, first.run_id), Ok(Reply::Found(false)));
+    assert!(!desk.settle().is_held());
     assert_eq!(stop(&mut desk, second.run_id), Ok(Reply::Found(true)));
+    assert!(desk.settle().is_held());
 }
 
 #[test]

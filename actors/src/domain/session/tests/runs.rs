@@ -346,15 +346,16 @@ impl Driver {
         let Some(planned) = not_begun.iter().find(|it| it.call.id == *call_id) else {
             return Does::Nothing;
         };
-        let mut records = self
-            .run_loop
-            .on_tools_started(std::slice::from_ref(planned));
-        if answer.resolution.decision.permission() == Permission::Allow {
+        let records = if answer.resolution.decision.permission() == Permission::Allow {
             self.working.push(call_id.clone());
+            let one = std::slice::from_ref(planned);
+            self.run_loop.on_tools_started(one)
         } else {
             let refused = result(ToolOutcome::Failed);
-            records.extend(self.run_loop.on_tool_result(call_id, refused, NOW));
-        }
+            let mut records = self.run_loop.on_refused(planned, refused, NOW);
+            records.push(self.stored());
+            records
+        };
         self.records(records)
     }
 }
