@@ -3,6 +3,9 @@
 use navi_actors::protocol::event::{Delta, behind_utf16, utf16_len};
 use navi_actors::protocol::ids::PartId;
 
+/// What parts a reply of the model from the one before.
+pub(crate) const BETWEEN: &str = "\n\n";
+
 /// The part that was told last, and how much of it.
 #[derive(Debug, Default)]
 pub(crate) struct Heard(Option<(PartId, u64)>);
@@ -35,7 +38,7 @@ impl Heard {
         let begins = matches!(&self.0, Some((known, _)) if *known != piece.part_id);
         let new = behind_utf16(&piece.delta, have.saturating_sub(piece.offset));
         let new = if begins {
-            format!("\n\n{new}")
+            format!("{BETWEEN}{new}")
         } else {
             new.to_owned()
         };

@@ -37,12 +37,31 @@ pub(crate) fn base_url(text: &str) -> Result<String, String> {
         true => text.into(),
         false => whole(text),
     };
-    http_url(&full, "http://localhost:8080/v1").map(|url| trimmed(&url))
+    let url = http_url(&full, "http://localhost:8080/v1")?;
+    if matches!(full, Cow::Owned(_)) && !is_near(&url) {
+        // The key would go there unencrypted.
+        return Err("a URL with its scheme, as in https://api.example.com/v1".to_owned());
+    }
+    Ok(trimmed(&url))
+}
+
+/// Whether an address is of this machine or of its network, as far as it shows that.
+fn is_near(url: &url::Url) -> bool {
+    const OWN: [&str; 5] = [".local", ".lan", ".home", ".internal", ".home.arpa"];
+    match url.host() {
+        Some(url::Host::Domain(name)) => {
+            !name.contains('.') || OWN.iter().any(|end| name.ends_with(end))
+        }
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback() || ip.is_unique_local(),
+        None => false,
+    }
 }
 
 /// An address with the scheme and the host that are meant where they are left out.
 pub(crate) fn whole(text: &str) -> Cow<'_, str> {
-    if text.contains("://") {
+    let is_web = |url: &url::Url| matches!(url.scheme(), "http" | "https");
+    if text.contains("://") || url::Url::parse(text).is_ok_and(|url| is_web(&url)) {
         text.into()
     } else if text.starts_with(':') {
         format!("http://localhost{text}").into()

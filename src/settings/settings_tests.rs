@@ -371,10 +371,19 @@ fn ollamas_own_forms_of_its_variable_are_understood() {
 }
 
 #[test]
-fn a_model_server_s_address_may_leave_its_scheme_out() {
-    let loaded = load_with(&[("OPENAI_BASE_URL", "localhost:8080/v1")]).unwrap();
-    let server = loaded.settings.model.openai.unwrap();
-    assert_eq!(server.base_url, "http://localhost:8080/v1");
+fn the_address_of_a_model_server_nearby_may_leave_its_scheme_out() {
+    for (text, meant) in [
+        ("localhost:8080/v1", "http://localhost:8080/v1"),
+        ("nas.lan:8080", "http://nas.lan:8080"),
+        ("192.168.1.2:8080", "http://192.168.1.2:8080"),
+        ("https:/api.example.com/v1", "https://api.example.com/v1"),
+    ] {
+        let loaded = load_with(&[("OPENAI_BASE_URL", text)]).unwrap();
+        assert_eq!(loaded.settings.model.openai.unwrap().base_url, meant);
+    }
+    // The key goes nowhere else without its being said how.
+    let problem = only_problem("OPENAI_BASE_URL", "api.example.com/v1");
+    assert!(problem.contains("with its scheme"), "{problem}");
 }
 
 #[test]

@@ -3,28 +3,41 @@
 const END: &str = "</think>";
 
 /// Reasoning whose beginning stood in the prompt, as some templates have it, and what stands behind
-/// it: a server that knows nothing of it tells both as the answer.
+/// it: a server that knows nothing of it tells both as the answer. Its end stands at the beginning
+/// or the end of a line and in no code; elsewhere the text speaks of it.
 #[must_use]
 pub fn split_reasoning(text: &str) -> Option<(&str, &str)> {
-    let (thinking, answer) = text
-        .rmatch_indices(END)
-        .map(|(at, _)| (&text[..at], &text[at + END.len()..]))
-        .find(|(before, _)| !ends_in_code(before))?;
+    let (mut at, mut in_code, mut end) = (0, false, None);
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code {
+            end = end_in(line).map(|place| at + place).or(end);
+        }
+        at += line.len();
+    }
+    let (thinking, answer) = text.split_at(end?);
+    let answer = answer.strip_prefix(END)?;
     (!thinking.contains("<think>")).then(|| (thinking.trim_end(), answer.trim_start()))
 }
 
-/// A text without such reasoning.
-#[must_use]
-pub fn behind_reasoning(text: &str) -> &str {
-    split_reasoning(text).map_or(text, |(_, answer)| answer)
+/// Where reasoning ends in a line.
+fn end_in(line: &str) -> Option<usize> {
+    let before = line.trim_end().strip_suffix(END);
+    let before = before.filter(|before| before.matches('`').count() % 2 == 0);
+    before.map(str::len).or_else(|| {
+        let words = line.trim_start();
+        words.starts_with(END).then_some(line.len() - words.len())
+    })
 }
 
-/// Whether a text breaks off in code, as Markdown has it.
-fn ends_in_code(text: &str) -> bool {
-    let is_fence = |line: &str| line.trim_start().starts_with("```");
-    let fences = text.lines().filter(|line| is_fence(line)).count();
-    let last = text.rsplit('\n').next().unwrap_or(text);
-    fences % 2 == 1 || !is_fence(last) && last.matches('`').count() % 2 == 1
+/// What stands behind such reasoning in a text that nobody would speak of it in.
+#[must_use]
+pub fn behind_reasoning(text: &str) -> &str {
+    match text.rfind(END) {
+        Some(end) if !text[..end].contains("<think>") => text[end + END.len()..].trim_start(),
+        _ => text,
+    }
 }
 
 #[cfg(test)]
@@ -44,9 +57,13 @@ mod tests {
             ("Write `</think>`.", None),
             ("So:\n```\nhm</think>\n```\n", None),
             ("Write <think>hm</think>.", None),
+            ("Write <think>hm</think>", None),
+            ("It ends with \"</think>\", and then answers.", None),
+            ("{\"end\": \"</think>\", \"n\": 1}", None),
             ("Hi", None),
         ] {
             assert_eq!(split_reasoning(text), expected, "{text}");
         }
+        assert_eq!(behind_reasoning("hm</think> Hi"), "Hi");
     }
 }

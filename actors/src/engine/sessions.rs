@@ -230,6 +230,8 @@ impl Engine {
         self.refuse_when_closed()?;
         self.check_sessions(user).await?;
         let (to, from) = self.workspace_and_trash(user, session);
+        // Nobody else brings it back meanwhile: its own files would be taken for those in the way.
+        let _turn = self.services.sharing.take(session).await;
         if tokio::fs::try_exists(&from).await.unwrap_or_default() {
             // Copies of uploads that ended after it was deleted are not to be in the way. Where
             // they cannot be removed, the move says so.

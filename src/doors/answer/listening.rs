@@ -155,8 +155,8 @@ impl Answer {
             }
             Told::Over(_) if was_found => Some(Told::Over(Ending::Whole)),
             _ if was_found => None,
-            Told::Over(_) | Told::Call(_) => {
-                let Some(rest) = self.stops.rest() else {
+            Told::Over(_) | Told::Call(_) | Told::Step(Step::Began { .. }) => {
+                let Some(rest) = self.stops.end_reply() else {
                     return Some(told);
                 };
                 self.told.push_front(told);

@@ -1,7 +1,9 @@
 //! Words at which an answer ends for its program. They are looked for in the answer's text alone,
-//! over its pieces and the replies of the model that it is joined of.
+//! over its pieces; none of them goes over two replies of the model.
 
 use std::mem;
+
+use crate::doors::heard::BETWEEN;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -10,6 +12,8 @@ pub(crate) struct StopWords {
     words: Vec<String>,
     /// The end of the text so far, as far as a word may begin there.
     held: String,
+    /// A reply is under way.
+    is_inside: bool,
     is_found: bool,
 }
 
@@ -24,7 +28,7 @@ impl StopWords {
     /// A text that is known whole, up to the first of them.
     pub(crate) fn cut(mut self, text: &str) -> String {
         let mut told = self.take(text);
-        told.extend(self.rest());
+        told.extend(self.end_reply());
         told
     }
 
@@ -40,6 +44,11 @@ impl StopWords {
     pub(super) fn take(&mut self, piece: &str) -> String {
         if self.is_found {
             return String::new();
+        }
+        if !mem::replace(&mut self.is_inside, true)
+            && let Some(reply) = piece.strip_prefix(BETWEEN)
+        {
+            return format!("{BETWEEN}{}", self.take(reply));
         }
         self.held.push_str(piece);
         let found = self.words.iter().filter_map(|word| {
@@ -63,8 +72,9 @@ impl StopWords {
         mem::replace(&mut self.held, held)
     }
 
-    /// What was held, where no more text comes.
-    pub(super) fn rest(&mut self) -> Option<String> {
+    /// What was held, where a reply ends.
+    pub(super) fn end_reply(&mut self) -> Option<String> {
+        self.is_inside = false;
         let held = mem::take(&mut self.held);
         (!held.is_empty()).then_some(held)
     }
@@ -79,7 +89,7 @@ mod tests {
         let words = words.iter().map(|word| (*word).to_owned());
         let mut stops = StopWords::of(words.collect());
         let mut told: Vec<String> = pieces.iter().map(|piece| stops.take(piece)).collect();
-        told.extend(stops.rest());
+        told.extend(stops.end_reply());
         (told.concat(), told)
     }
 
@@ -100,6 +110,15 @@ mod tests {
             assert_eq!(told(words, &letters).0, wanted, "{words:?}");
             assert_eq!(told(words, &[text]).0, wanted, "{words:?}");
         }
+    }
+
+    #[test]
+    fn what_parts_two_replies_is_no_stop_word() {
+        let mut stops = StopWords::of(vec!["\n\n".to_owned()]);
+        assert_eq!(stops.take("Let me look.\n"), "Let me look.");
+        assert_eq!(stops.end_reply().as_deref(), Some("\n"));
+        assert_eq!(stops.take("\n\nDone.\n\nMore"), "\n\nDone.");
+        assert!(stops.is_found());
     }
 
     #[test]

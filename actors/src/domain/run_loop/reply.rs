@@ -31,7 +31,10 @@ impl RunLoop {
         self.fresh_plan = false;
         self.unfinished = false;
         let mut records = self.count(&reply);
-        if let Some((thinking, answer)) = split_reasoning(&reply.text) {
+        // Where the server told it apart, the answer speaks of it.
+        if reply.thinking.is_empty()
+            && let Some((thinking, answer)) = split_reasoning(&reply.text)
+        {
             let answer = answer.to_owned();
             reply.thinking.push_str(thinking);
             reply.text = answer;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use futures_util::stream;
@@ -33,6 +34,8 @@ use crate::protocol::status::{BackendKind, BackendState, FetchableModel, ModelIn
 pub struct StarterBackend {
     /// Held for a moment only, never across an await.
     choice: Mutex<StarterChoice>,
+    /// Nobody chose the demo since the start: it stands back behind a real model.
+    stands_back: AtomicBool,
     models_dir: PathBuf,
     fetcher: Fetcher,
     engine: Engine,
@@ -46,6 +49,7 @@ impl StarterBackend {
         let load: Load = Arc::new(|path| Ok(Box::new(load(path)?)));
         Self {
             choice: Mutex::new(config.model),
+            stands_back: AtomicBool::new(true),
             fetcher: Fetcher::new(config.models_dir.clone()),
             models_dir: config.models_dir,
             engine: Engine::new(load, config.idle),
@@ -102,22 +106,28 @@ impl StarterBackend {
             .collect()
     }
 
-    /// Answers with this model from the next request on, fetched or not; with the demo only where
-    /// no real model is here. The one in memory goes when that request comes.
+    /// Answers with this model from the next request on, fetched or not. The one in memory goes when
+    /// that request comes.
     pub fn use_model(&self, name: &str) -> Result<(), UnknownChoice> {
         let choice = StarterChoice::parse(name)?;
         *self.choice.lock() = choice;
+        self.stands_back.store(false, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Whoever fetched a real model means to use it, by whatever program: the demo stands back.
+    /// Whoever fetched a real model means to use it, by whatever program: the demo stands back,
+    /// unless it was chosen since.
     fn choice(&self) -> StarterChoice {
         let choice = self.choice.lock().clone();
         match choice {
-            StarterChoice::Named(model) if model.demo => STARTER_MODELS
-                .iter()
-                .find(|model| !model.demo && model.is_present(&self.models_dir))
-                .map_or(choice, StarterChoice::Named),
+            StarterChoice::Named(model)
+                if model.demo && self.stands_back.load(Ordering::Relaxed) =>
+            {
+                STARTER_MODELS
+                    .iter()
+                    .find(|model| !model.demo && model.is_present(&self.models_dir))
+                    .map_or(choice, StarterChoice::Named)
+            }
             StarterChoice::Named(_) | StarterChoice::File(_) | StarterChoice::Off => choice,
         }
     }

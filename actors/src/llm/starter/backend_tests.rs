@@ -113,6 +113,10 @@ async fn a_real_model_that_another_program_fetched_takes_the_demo_s_place() {
     assert_eq!(probe.default_model.as_deref(), Some(real.name));
     let (path, tools) = backend.file_for("").unwrap();
     assert_eq!((path, tools), (real.path(directory.path()), Tools::Held));
+    // Who chooses the demo means it.
+    backend.use_model("smollm2-135m").unwrap();
+    let probe = backend.probe().await;
+    assert_eq!(probe.default_model.as_deref(), Some("smollm2-135m"));
 }
 
 #[tokio::test]
