@@ -3,14 +3,18 @@
 use std::error::Error as _;
 use std::io;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use chrono::Utc;
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt, stream};
 use reqwest::header::{CONTENT_ENCODING, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, Url};
 use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::LlmError;
 use super::frames::ByteStream;
@@ -24,6 +28,9 @@ const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 const MAX_JSON_BYTES: usize = 8 * 1024 * 1024;
 const MAX_REDIRECTS: usize = 5;
+
+/// About as much of a body is read before it is wanted.
+const AHEAD_BYTES: usize = 64 * 1024;
 
 /// A client for one server, with `headers` on each request.
 ///
@@ -145,9 +152,18 @@ impl Ask<'_> {
 }
 
 /// A response's body as a stream. A connection that breaks is an answer that ended early.
+///
+/// hyper hands a body over piece by piece, and each time wakes the connection's task. One beside it
+/// takes them, which needs no change of thread; whoever reads is woken once for all that came.
 pub(super) fn body(response: Response) -> ByteStream {
-    Box::pin(response.bytes_stream().map(|chunk| {
-        chunk.map_err(|error| {
+    let (to, taken) = mpsc::channel(1);
+    let reading = AbortOnDropHandle::new(tokio::spawn(read_ahead(response.bytes_stream(), to)));
+    let pieces = stream::unfold((taken, reading), |(mut taken, reading)| async move {
+        let piece: reqwest::Result<Bytes> = taken.recv().await?;
+        Some((piece, (taken, reading)))
+    });
+    Box::pin(pieces.map(|piece| {
+        piece.map_err(|error| {
             tracing::debug!(
                 reason = root_cause(&error),
                 "the model server's stream broke"
@@ -155,6 +171,33 @@ pub(super) fn body(response: Response) -> ByteStream {
             LlmError::EndedEarly
         })
     }))
+}
+
+/// Hands on what comes, joined for as long as the last is not taken.
+async fn read_ahead<E>(
+    pieces: impl Stream<Item = Result<Bytes, E>>,
+    to: mpsc::Sender<Result<Bytes, E>>,
+) {
+    let mut pieces = pin!(pieces);
+    let mut held = BytesMut::new();
+    let end = loop {
+        tokio::select! {
+            biased;
+            room = to.reserve(), if !held.is_empty() => match room {
+                Ok(room) => room.send(Ok(held.split().freeze())),
+                Err(_) => return,
+            },
+            piece = pieces.next(), if held.len() < AHEAD_BYTES => match piece {
+                Some(Ok(piece)) => held.extend_from_slice(&piece),
+                end => break end,
+            },
+        }
+    };
+    let rest = (!held.is_empty()).then(|| Ok(held.freeze()));
+    for last in rest.into_iter().chain(end) {
+        // An error means that nobody reads any more.
+        let _ = to.send(last).await;
+    }
 }
 
 fn unencoded(response: Response) -> Result<Response, LlmError> {
@@ -243,7 +286,48 @@ fn innermost(error: &reqwest::Error) -> &(dyn std::error::Error + 'static) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    #[tokio::test]
+    async fn what_came_meanwhile_is_read_at_once_and_the_end_last() {
+        let piece = |text: &'static str| Ok(Bytes::from_static(text.as_bytes()));
+        let end = Err(LlmError::EndedEarly);
+        let pieces = [piece("a"), piece("b"), piece("c"), end.clone()];
+        let (to, mut taken) = mpsc::channel(1);
+        let reading = tokio::spawn(read_ahead(stream::iter(pieces), to));
+        let mut read = Vec::new();
+        while let Some(piece) = taken.recv().await {
+            read.push(piece);
+        }
+        assert_eq!(read, [piece("a"), piece("bc"), end]);
+        reading.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn no_more_is_read_ahead_than_may_be() {
+        let read = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&read);
+        let pieces = stream::repeat(Bytes::from_static(&[0; 1024])).map(move |piece| {
+            count.fetch_add(piece.len(), Ordering::Relaxed);
+            Ok::<_, LlmError>(piece)
+        });
+        let (to, taken) = mpsc::channel(1);
+        let reading = tokio::spawn(read_ahead(pieces, to));
+        while read.load(Ordering::Relaxed) < AHEAD_BYTES {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let ahead = read.load(Ordering::Relaxed);
+        assert!(ahead <= AHEAD_BYTES + 1024, "{ahead}");
+        // It ends with whoever reads.
+        drop(taken);
+        reading.await.unwrap();
+    }
 
     #[test]
     fn a_network_of_ones_own_is_told_from_the_internet() {
