@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix::Addr;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::protocol::event::{PartKind, utf16_len};
@@ -138,8 +138,13 @@ async fn pump(shared: Arc<Shared>, session: Addr<SessionActor>, of: OutputOf) {
             }
             shown += text.len();
             let pieces = pieces(&of, &mut units, &text);
-            if !pieces.is_empty() && session.send(Stream(pieces)).await != Ok(Ok(())) {
-                return;
+            if !pieces.is_empty() {
+                let (tx, told) = oneshot::channel();
+                // One at a time: it is waited for.
+                session.do_send(Stream(pieces, tx));
+                if !matches!(told.await, Ok(Ok(_))) {
+                    return;
+                }
             }
         }
         if finished {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,8 @@ use crate::protocol::inspect::CallOutcome;
 use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
 use crate::services::now;
 use crate::session::messages::{RunGone, Stream};
+use crate::session::replies::reply;
+use crate::session::sequencer::Piece;
 
 /// How often a call is tried again before its first chunk.
 const RETRIES: usize = 3;
@@ -462,14 +465,14 @@ impl Driver {
 
     /// Hands text to the session. One is on its way at a time, so a slow session slows the
     /// backend's socket and fills no queue.
-    async fn stream(&self, pieces: Vec<crate::session::sequencer::Piece>) -> Result<(), RunGone> {
+    async fn stream(&self, pieces: Vec<Piece>) -> Result<(), RunGone> {
         if pieces.is_empty() {
             return Ok(());
         }
-        self.session
-            .send(Stream(pieces))
-            .await
-            .unwrap_or(Err(RunGone))
+        let (tx, told) = oneshot::channel();
+        // One at a time: it is waited for.
+        self.session.do_send(Stream(pieces, tx));
+        reply::<()>(told).await.map_err(RunGone::from)
     }
 }
 

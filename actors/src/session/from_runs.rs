@@ -2,10 +2,9 @@
 
 use actix::{AsyncContext, Context, Handler, ResponseFuture};
 use futures_util::FutureExt;
-use tokio::sync::oneshot;
 
 use super::messages::{GetConsent, RunActorEnded, RunGone, StartChild, Stream};
-use super::replies::{Waiting, reply};
+use super::replies::Waiting;
 use super::{SessionActor, StopToken};
 use crate::domain::recovery::UnfinishedPart;
 use crate::domain::session::ConsentState;
@@ -56,9 +55,9 @@ impl Handler<GetConsent> for SessionActor {
 }
 
 impl Handler<Stream> for SessionActor {
-    type Result = ResponseFuture<Result<(), RunGone>>;
+    type Result = ();
 
-    fn handle(&mut self, Stream(pieces): Stream, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Stream(pieces, told): Stream, ctx: &mut Self::Context) {
         fail::fail_point!("session::stream");
         let now = now();
         for piece in pieces {
@@ -69,7 +68,7 @@ impl Handler<Stream> for SessionActor {
                 .is_none()
             {
                 self.tell(ctx);
-                return Box::pin(async { Err(RunGone) });
+                return;
             }
             self.telling.delta(piece, now);
         }
@@ -78,15 +77,15 @@ impl Handler<Stream> for SessionActor {
         self.advance(ctx);
         self.log_soon(ctx);
         if !self.telling.sequencer().is_congested() {
-            return Box::pin(async { Ok(()) });
+            // A run that went waits for nothing.
+            let _ = told.send(Ok(Reply::Done(())));
+            return;
         }
         // The log is slower than the model: so is the run from here on, and the backend's socket.
-        let (tx, rx) = oneshot::channel();
-        let to = self.replies.open(Waiting::Reply(tx));
+        let to = self.replies.open(Waiting::Reply(told));
         let then = vec![Effect::Reply(to, Ok(Reply::Done(())))];
         self.telling.submit(Change::default(), now, then);
         self.advance(ctx);
-        Box::pin(reply::<()>(rx).map(|done| done.map_err(RunGone::from)))
     }
 }
 

@@ -174,10 +174,11 @@ pub struct StartChild {
 #[rtype(result = "Result<ConsentState, RunGone>")]
 pub struct GetConsent(pub RunId);
 
-/// Text that a run streams. Answered when it is told: one is on its way at a time.
+/// Text that a run streams. Answered by what comes with it when it is told: one is on its way at a
+/// time. Where the run is not the session's any more that goes unanswered.
 #[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<(), RunGone>")]
-pub struct Stream(pub Vec<Piece>);
+#[rtype(result = "()")]
+pub struct Stream(pub Vec<Piece>, pub oneshot::Sender<Result<Reply, Refused>>);
 
 /// The run is not the session's any more; it is to end without a further word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
