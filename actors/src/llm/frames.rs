@@ -7,14 +7,16 @@
 //! Lines are cut here, once, for both protocols, so that everything after sees whole lines
 //! only. That also keeps eventsource-stream on the paths where it is sound: fed with raw
 //! bytes it panics on a byte order mark, waits for ever behind a byte that is no UTF-8, and
-//! scans an unfinished line again with every chunk.
+//! scans an unfinished line again with every chunk. It is given whole events, and none of one line
+//! of data, as nearly all are.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use eventsource_stream::{EventStream, EventStreamError};
-use futures_util::{Stream, StreamExt, future, stream};
+use eventsource_stream::EventStream;
+use futures_util::{FutureExt, Stream, StreamExt, stream};
 use serde::de::IgnoredAny;
 
 use super::LlmError;
@@ -165,47 +167,91 @@ fn document(text: &str) -> Result<Payload, LlmError> {
 /// Frames of `text/event-stream`. Comments and empty events are no frames. An event that
 /// the end of the body leaves without its blank line still counts: some servers omit it.
 fn sse(bytes: ByteStream) -> PayloadStream {
-    let mut event_bytes = 0;
     let limit = LineLimit {
         bytes: MAX_FRAME_BYTES,
         error: too_long(),
     };
-    let whole_lines = lines(bytes, limit)
-        .filter_map(|line| async move {
-            match line {
-                Ok(Line { text, whole }) => {
-                    (whole || is_whole_field(&text)).then(|| Ok(text + "\n"))
-                }
-                Err(error) => Some(Err(error)),
-            }
-        })
-        .map(move |line| {
-            let line = line?;
-            event_bytes = if line == "\n" {
-                0
-            } else {
-                event_bytes + line.len()
-            };
-            if event_bytes > MAX_FRAME_BYTES {
-                return Err(too_long());
-            }
-            Ok(line)
-        })
-        .chain(stream::iter([Ok("\n".to_owned())]));
-    Box::pin(EventStream::new(Box::pin(whole_lines)).filter_map(|event| {
-        future::ready(match event {
-            Ok(event) if event.event == "error" => Some(Ok(Payload::Error(event.data))),
-            // Gateways keep a connection open so.
-            Ok(event) if event.data.trim().is_empty() => None,
-            Ok(event) => Some(Ok(Payload::Data(event.data))),
-            Err(EventStreamError::Transport(error)) => Some(Err(error)),
-            Err(EventStreamError::Utf8(_) | EventStreamError::Parser(_)) => {
-                Some(Err(LlmError::Malformed {
-                    message: "an event stream that does not parse".to_owned(),
-                }))
-            }
-        })
+    let reader = EventReader {
+        lines: Box::pin(lines(bytes, limit)),
+        event: String::new(),
+        ended: false,
+    };
+    Box::pin(stream::unfold(reader, |mut reader| async move {
+        let frame = reader.next().await?;
+        Some((frame, reader))
     }))
+}
+
+struct EventReader {
+    lines: Pin<Box<dyn Stream<Item = Result<Line, LlmError>> + Send>>,
+    /// The lines of the event that is under way.
+    event: String,
+    ended: bool,
+}
+
+impl EventReader {
+    async fn next(&mut self) -> Option<Result<Payload, LlmError>> {
+        while !self.ended {
+            match self.lines.next().await {
+                Some(Ok(line)) if !line.text.is_empty() => {
+                    if let Err(error) = self.add(line) {
+                        self.ended = true;
+                        return Some(Err(error));
+                    }
+                    continue;
+                }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+                None => self.ended = true,
+            }
+            if let Some(frame) = read_event(std::mem::take(&mut self.event)) {
+                return Some(frame);
+            }
+        }
+        None
+    }
+
+    fn add(&mut self, line: Line) -> Result<(), LlmError> {
+        if !line.whole && !is_whole_field(&line.text) {
+            return Ok(());
+        }
+        if self.event.len() + line.text.len() > MAX_FRAME_BYTES {
+            return Err(too_long());
+        }
+        if self.event.is_empty() {
+            self.event = line.text;
+        } else {
+            self.event.push('\n');
+            self.event.push_str(&line.text);
+        }
+        Ok(())
+    }
+}
+
+/// What an event says; none where that is nothing.
+fn read_event(mut lines: String) -> Option<Result<Payload, LlmError>> {
+    if lines.starts_with("data:") && !lines.contains('\n') {
+        let head = if lines.starts_with("data: ") { 6 } else { 5 };
+        lines.drain(..head);
+        return said(lines).map(Ok);
+    }
+    let event = Ok::<_, Infallible>(lines + "\n\n");
+    let mut events = EventStream::new(stream::iter([event]));
+    match events.next().now_or_never()?? {
+        Ok(event) if event.event == "error" => Some(Ok(Payload::Error(event.data))),
+        Ok(event) => said(event.data).map(Ok),
+        Err(_) => Some(Err(LlmError::Malformed {
+            message: "an event stream that does not parse".to_owned(),
+        })),
+    }
+}
+
+/// Gateways keep a connection open by events that say nothing.
+fn said(data: String) -> Option<Payload> {
+    (!data.trim().is_empty()).then_some(Payload::Data(data))
 }
 
 fn failed(error: LlmError) -> PayloadStream {
@@ -367,12 +413,12 @@ impl LineSplitter {
 
     fn take_line(&mut self) -> String {
         let first = !std::mem::replace(&mut self.past_first_line, true);
-        let bytes = std::mem::take(&mut self.partial);
-        let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK) {
-            Some(rest) if first => rest,
-            _ => &bytes,
-        };
-        String::from_utf8_lossy(bytes).into_owned()
+        let mut bytes = std::mem::take(&mut self.partial);
+        if first && bytes.starts_with(BYTE_ORDER_MARK) {
+            bytes.drain(..BYTE_ORDER_MARK.len());
+        }
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 }
 
