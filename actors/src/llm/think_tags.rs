@@ -41,8 +41,12 @@ impl Default for ThinkTags {
 impl ThinkTags {
     /// Takes the next text of the stream and gives back what is certain by now.
     pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
-        let buffer = std::mem::take(&mut self.held) + text;
-        let mut rest = buffer.as_str();
+        let joined;
+        let mut rest = text;
+        if !self.held.is_empty() {
+            joined = std::mem::take(&mut self.held) + text;
+            rest = &joined;
+        }
         let mut pieces = Vec::new();
         loop {
             if self.skip_breaks {

@@ -400,7 +400,7 @@ impl Driver {
                     quiet = None;
                     call.heard();
                     reply.thinking.push_str(&text);
-                    let pieces = pace.take(PartKind::Thinking, &text);
+                    let pieces = pace.take(PartKind::Thinking, text);
                     self.stream(pieces).await?;
                 }
                 Some(Ok(ChatDelta::Text(text))) => {
@@ -414,7 +414,7 @@ impl Driver {
                     // Once it cannot be one it never will be: it is not asked again.
                     hides = hides && leaked_calls::may_be_call(&reply.text);
                     pace.holds = hides || holds;
-                    let pieces = pace.take(PartKind::Text, &text);
+                    let pieces = pace.take(PartKind::Text, text);
                     self.stream(pieces).await?;
                 }
                 Some(Ok(ChatDelta::Calling)) => {

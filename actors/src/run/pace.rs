@@ -20,6 +20,8 @@ pub(super) struct Pace {
     origin: Origin,
     message_id: MessageId,
     held: Option<(PartKind, String)>,
+    thinking_part: PartId,
+    text_part: PartId,
     thinking_units: u64,
     text_units: u64,
     last: Option<Instant>,
@@ -34,6 +36,8 @@ impl Pace {
             origin,
             message_id,
             held: None,
+            thinking_part: PartId::thinking(message_id),
+            text_part: PartId::text(message_id),
             thinking_units: 0,
             text_units: 0,
             last: None,
@@ -43,7 +47,7 @@ impl Pace {
     }
 
     /// Takes text in, and gives back what is to be told now.
-    pub(super) fn take(&mut self, kind: PartKind, text: &str) -> Vec<Piece> {
+    pub(super) fn take(&mut self, kind: PartKind, text: String) -> Vec<Piece> {
         if kind == PartKind::Thinking {
             self.thinking_open = true;
             if self.holds {
@@ -56,8 +60,8 @@ impl Pace {
             out = self.flush();
         }
         match &mut self.held {
-            Some((_, held)) => held.push_str(text),
-            None => self.held = Some((kind, text.to_owned())),
+            Some((_, held)) => held.push_str(&text),
+            None => self.held = Some((kind, text)),
         }
         if self.last.is_none_or(|last| last.elapsed() >= TICK) {
             out.extend(self.flush());
@@ -90,32 +94,37 @@ impl Pace {
             return Vec::new();
         }
         match self.held.take() {
-            Some((kind, text)) => self.pieces(kind, &text),
+            Some((kind, text)) => self.pieces(kind, text),
             None => Vec::new(),
         }
     }
 
-    fn pieces(&mut self, kind: PartKind, text: &str) -> Vec<Piece> {
+    fn pieces(&mut self, kind: PartKind, text: String) -> Vec<Piece> {
         self.last = Some(Instant::now());
         let (part_id, units) = match kind {
-            PartKind::Thinking => (PartId::thinking(self.message_id), &mut self.thinking_units),
-            PartKind::Text | PartKind::ToolOutput => {
-                (PartId::text(self.message_id), &mut self.text_units)
-            }
+            PartKind::Thinking => (&self.thinking_part, &mut self.thinking_units),
+            PartKind::Text | PartKind::ToolOutput => (&self.text_part, &mut self.text_units),
         };
-        let mut pieces = Vec::new();
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (head, tail) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
-            pieces.push(Piece {
+        let mut piece = |text: String| {
+            let offset = *units;
+            *units += utf16_len(&text);
+            Piece {
                 origin: self.origin,
                 part_id: part_id.clone(),
                 kind,
                 message_id: self.message_id,
-                offset: *units,
-                text: head.to_owned(),
-            });
-            *units += utf16_len(head);
+                offset,
+                text,
+            }
+        };
+        if !text.is_empty() && text.len() <= PIECE_BYTES {
+            return vec![piece(text)];
+        }
+        let mut pieces = Vec::new();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (head, tail) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+            pieces.push(piece(head.to_owned()));
             rest = tail;
         }
         pieces
