@@ -1,7 +1,10 @@
 //! What a model says, with the text joined that has arrived already: a model that is faster than
 //! its reader is read in few pieces.
 
-use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use futures_util::{Stream, StreamExt as _};
 
 use crate::llm::LlmError;
 use crate::protocol::chat::ChatDelta;
@@ -26,13 +29,17 @@ impl<S: Stream<Item = Item> + Unpin> Joined<S> {
 
     /// The next of it. Nothing is lost where this is dropped.
     pub(super) async fn next(&mut self) -> Option<Item> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Item>> {
         let mut item = match self.next.take() {
             Some(next) => next,
-            None => self.stream.next().await,
+            None => ready!(self.stream.poll_next_unpin(cx)),
         };
         while let Some(Ok(ChatDelta::Text(text) | ChatDelta::Thinking(text))) = &item
             && text.len() < JOINED_BYTES
-            && let Some(next) = self.stream.next().now_or_never()
+            && let Poll::Ready(next) = self.stream.poll_next_unpin(cx)
         {
             match (&mut item, next) {
                 (Some(Ok(ChatDelta::Text(text))), Some(Ok(ChatDelta::Text(more))))
@@ -45,7 +52,7 @@ impl<S: Stream<Item = Item> + Unpin> Joined<S> {
                 }
             }
         }
-        item
+        Poll::Ready(item)
     }
 }
 
