@@ -17,6 +17,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use eventsource_stream::EventStream;
 use futures_util::{FutureExt, Stream, StreamExt, stream};
+use memchr::memchr2;
 use serde::de::IgnoredAny;
 
 use super::LlmError;
@@ -383,7 +384,7 @@ impl LineSplitter {
             self.after_cr = false;
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
-        while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(at) = memchr2(b'\n', b'\r', rest) {
             self.extend(&rest[..at])?;
             lines.push_back(self.take_line());
             let carriage_return = rest[at] == b'\r';
