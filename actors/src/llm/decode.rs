@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use crate::protocol::chat::ChatDelta;
@@ -28,6 +29,10 @@ pub(super) trait Decoder: Send + 'static {
     /// Whether the answer has its end, as far as is known: mostly only counts follow.
     fn is_complete(&self) -> bool;
 }
+
+/// What has no value in it is absent or null.
+#[derive(Deserialize)]
+pub(super) enum Nothing {}
 
 struct Decoding<D> {
     /// None as soon as nothing more is wanted: that closes the connection.

@@ -1,9 +1,12 @@
 //! The lines that `/api/chat` answers.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::llm::LlmError;
-use crate::llm::decode::Decoder;
+use crate::llm::decode::{Decoder, Nothing};
 use crate::llm::frames::Payload;
 use crate::llm::http_error::{is_overflow, message_in_value, overflow_of};
 use crate::llm::reply::{DeltaQueue, call_arguments, count_of, usage_of};
@@ -16,6 +19,10 @@ pub(super) struct OllamaDecoder;
 impl Decoder for OllamaDecoder {
     fn frame(&mut self, frame: &Payload, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         let (Payload::Data(text) | Payload::Error(text)) = frame;
+        if let Some(said) = plain_message(text) {
+            reply.thinking(&said.thinking)?;
+            return reply.text(&said.content);
+        }
         let line: Value = serde_json::from_str(text).map_err(|error| LlmError::Malformed {
             message: format!("a line that is no JSON ({error})"),
         })?;
@@ -66,6 +73,33 @@ impl Decoder for OllamaDecoder {
         // The line that completes an answer is also the last.
         false
     }
+}
+
+/// The message of a line that brings nothing but text, as nearly all do: read without a tree of
+/// values.
+fn plain_message(line: &str) -> Option<PlainMessage<'_>> {
+    let line: PlainLine<'_> = serde_json::from_str(line).ok()?;
+    (!line.done).then_some(line.message)
+}
+
+#[derive(Deserialize)]
+struct PlainLine<'a> {
+    #[serde(borrow)]
+    message: PlainMessage<'a>,
+    #[serde(default)]
+    done: bool,
+    #[serde(rename = "error")]
+    _error: Option<Nothing>,
+}
+
+#[derive(Deserialize)]
+struct PlainMessage<'a> {
+    #[serde(borrow, default)]
+    thinking: Cow<'a, str>,
+    #[serde(borrow, default)]
+    content: Cow<'a, str>,
+    #[serde(rename = "tool_calls")]
+    _tool_calls: Option<Nothing>,
 }
 
 fn read_message(message: &Value, reply: &mut DeltaQueue) -> Result<(), LlmError> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::llm::LlmError;
-use crate::llm::decode::Decoder;
+use crate::llm::decode::{Decoder, Nothing};
 use crate::llm::frames::Payload;
 use crate::llm::http_error::{is_overflow, message_in_value, message_of, overflow_of};
 use crate::llm::reply::{DeltaQueue, count_of, usage_of};
@@ -161,10 +161,6 @@ fn plain_text(data: &str) -> Option<Cow<'_, str>> {
     } = serde_json::from_str(data).ok()?;
     (choice.index.unwrap_or(0) == 0).then_some(choice.delta.content)
 }
-
-/// What has no value in it is absent or null.
-#[derive(Deserialize)]
-enum Nothing {}
 
 #[derive(Deserialize)]
 struct PlainChunk<'a> {
