@@ -86,7 +86,7 @@ impl<D: Decoder> Decoding<D> {
             };
             if self.reply.bytes() > said_before {
                 self.deadline = None;
-                if self.told.elapsed() >= CALLING_EVERY {
+                if self.reply.is_silent() && self.told.elapsed() >= CALLING_EVERY {
                     self.reply.calling();
                 }
             }

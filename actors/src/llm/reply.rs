@@ -64,9 +64,12 @@ impl DeltaQueue {
 
     /// Says that the model writes, where nothing else says so.
     pub(super) fn calling(&mut self) {
-        if self.ready.is_empty() {
-            self.ready.push_back(ChatDelta::Calling);
-        }
+        self.ready.push_back(ChatDelta::Calling);
+    }
+
+    /// Whether nothing is there to be handed on.
+    pub(super) fn is_silent(&self) -> bool {
+        self.ready.is_empty()
     }
 
     pub(super) fn prefill(&mut self, read: u32, total: u32) {
