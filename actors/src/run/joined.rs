@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
 use futures_util::{Stream, StreamExt as _};
+use tokio::task::yield_now;
 
 use crate::llm::LlmError;
 use crate::protocol::chat::ChatDelta;
@@ -20,15 +21,25 @@ pub(super) struct Joined<S> {
     stream: S,
     /// What came behind joined text; the stream's end, too.
     next: Option<Option<Item>>,
+    /// As much was joined as may be.
+    was_full: bool,
 }
 
 impl<S: Stream<Item = Item> + Unpin> Joined<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, next: None }
+        Self {
+            stream,
+            next: None,
+            was_full: false,
+        }
     }
 
     /// The next of it. Nothing is lost where this is dropped.
     pub(super) async fn next(&mut self) -> Option<Item> {
+        if std::mem::take(&mut self.was_full) {
+            // Where more is there at any time, others on this thread would wait for long.
+            yield_now().await;
+        }
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
@@ -52,6 +63,11 @@ impl<S: Stream<Item = Item> + Unpin> Joined<S> {
                 }
             }
         }
+        self.was_full = matches!(
+            &item,
+            Some(Ok(ChatDelta::Text(text) | ChatDelta::Thinking(text)))
+                if text.len() >= JOINED_BYTES
+        );
         Poll::Ready(item)
     }
 }
