@@ -10,6 +10,7 @@ use super::roles::Roles;
 use crate::domain::context::{CallOptions, CallSetup, ContextMessage, Conversation, Notes};
 use crate::domain::talk::{asked, call, planned, result, said, user};
 use crate::protocol::chat::ChatRequest;
+use crate::protocol::prompt::PromptMessage;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// In the shape of Qwen's: tools with the system message, results in the user's turn.
@@ -94,7 +95,7 @@ fn requests() -> Vec<ChatRequest> {
     let asks = [1, 2, 5, 7, 8, 10].into_iter().enumerate();
     asks.map(|(at, end)| {
         let frame = CallSetup {
-            system: "You are Navi.".to_owned(),
+            system: PromptMessage::system("You are Navi."),
             tools: vec![ToolSpec {
                 name: call("a").name,
                 description: "files".to_owned(),

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::prompt::PromptMessage;
 use super::tool::ToolSpec;
 
 /// See the module. Cheap to clone; what is made of them once is there for each further call. In
@@ -34,6 +36,19 @@ pub struct Made {
     pub described: OnceLock<Box<RawValue>>,
     /// A hash and a size of each.
     pub parts: OnceLock<Vec<(u64, u32)>>,
+    /// The system message that led them last, and what it was made of.
+    pub led: Mutex<Option<(Lead, PromptMessage)>>,
+}
+
+/// What a system message is made of beside the tools of its call.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Lead {
+    pub persona: String,
+    /// The profile's prompt, as it speaks of all of the profile's tools.
+    pub prompt: String,
+    /// Those tools' names.
+    pub names: Vec<String>,
+    pub added: String,
 }
 
 impl OfferedTools {

@@ -33,9 +33,26 @@ pub struct Made {
     pub part: OnceLock<(u64, u32)>,
     /// As a request to a server of this kind writes it.
     pub written: OnceLock<(BackendKind, Box<RawValue>)>,
+    /// The SHA-256 of a system message's words, in hex.
+    pub sha256: OnceLock<String>,
 }
 
 impl PromptMessage {
+    /// A system message of these words.
+    pub fn system(words: impl Into<String>) -> Self {
+        let content = words.into();
+        ChatMessage::System { content }.into()
+    }
+
+    /// The words of a system message; none of any other.
+    #[must_use]
+    pub fn system_words(&self) -> &str {
+        match &**self {
+            ChatMessage::System { content } => content,
+            _ => "",
+        }
+    }
+
     #[must_use]
     pub fn made(&self) -> &Made {
         &self.0.made

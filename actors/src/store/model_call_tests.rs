@@ -15,6 +15,7 @@ use crate::protocol::ids::{MessageId, RunId, UserId};
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
 use crate::protocol::message::Message;
 use crate::protocol::offered::OfferedTools;
+use crate::protocol::prompt::PromptMessage;
 use crate::protocol::session::RunState;
 
 on_both!(
@@ -28,7 +29,7 @@ on_both!(
 
 fn frame(system: &str) -> CallSetup {
     CallSetup {
-        system: system.to_owned(),
+        system: PromptMessage::system(system),
         tools: OfferedTools::default(),
         notes: Vec::new(),
         options: CallOptions {

@@ -132,14 +132,25 @@ pub fn assemble(
     result_limit: usize,
     notes: &[String],
 ) -> Assembled {
+    let system = PromptMessage::system(system);
+    assemble_behind(&system, conversation, result_limit, notes)
+}
+
+/// The same behind a system message that is there.
+pub(super) fn assemble_behind(
+    system: &PromptMessage,
+    conversation: &Conversation<'_>,
+    result_limit: usize,
+    notes: &[String],
+) -> Assembled {
     let mut assembled = Assembled::default();
-    if !system.is_empty() {
-        assembled.head.push(system_message(system.to_owned()));
+    if !system.system_words().is_empty() {
+        assembled.head.push(system.clone());
     }
     let memory = conversation.memory.map_or("", str::trim);
     if !memory.is_empty() {
         let content = format!("{MEMORY_HEADING}\n\n{}", disarmed(memory));
-        assembled.head.push(system_message(content));
+        assembled.head.push(PromptMessage::system(content));
     }
     let none = FileViews::new();
     let said = Said {
@@ -314,8 +325,4 @@ fn result(call: &ToolCall, content: String) -> ChatMessage {
         name: call.name.clone(),
         content,
     }
-}
-
-fn system_message(content: String) -> PromptMessage {
-    ChatMessage::System { content }.into()
 }

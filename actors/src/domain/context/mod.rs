@@ -21,9 +21,10 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::chat::{ChatRequest, ReplyForm};
 use crate::protocol::context::ContextParts;
 use crate::protocol::message::{Message, MessageState, Role};
-use crate::protocol::offered::OfferedTools;
+use crate::protocol::offered::{Lead, OfferedTools};
 use crate::protocol::plan::Plan;
 use crate::protocol::profile::Profile;
+use crate::protocol::prompt::PromptMessage;
 use crate::protocol::status::ModelInfo;
 
 use super::demands::Demands;
@@ -126,7 +127,7 @@ pub struct Built {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallSetup {
     /// The system message.
-    pub system: String,
+    pub system: PromptMessage,
     /// Those that the model may call.
     pub tools: OfferedTools,
     /// The run's transient notes.
@@ -161,16 +162,17 @@ pub fn call_setup(profile: &Profile, persona: &str, model: &ModelInfo, offer: Of
     } else {
         offer.tools
     };
-    let names = profile.enabled_tools.iter().chain(&profile.subagent_tools);
-    let names: HashSet<&str> = names.map(String::as_str).collect();
-    let prompt = prompt::for_tools(
-        prompt_of(profile, offer.kind),
-        |name| names.contains(name),
-        |name| offered.iter().any(|tool| tool.name == name),
-    );
     let demands = offer.demands;
     let prompts = [offer.prompts].into_iter().chain(demands.prompt());
     let prompts: Vec<String> = prompts.filter(|it| !it.is_empty()).collect();
+    let names = profile.enabled_tools.iter().chain(&profile.subagent_tools);
+    let lead = Lead {
+        persona: persona.to_owned(),
+        prompt: prompt_of(profile, offer.kind).to_owned(),
+        names: names.cloned().collect(),
+        added: added(profile, &prompts.join("\n\n")),
+    };
+    let system = leading(&offered, lead);
     let tools = match offer.tool_use {
         ToolUse::Offered => offered,
         ToolUse::Withheld | ToolUse::Formed => OfferedTools::default(),
@@ -180,7 +182,7 @@ pub fn call_setup(profile: &Profile, persona: &str, model: &ModelInfo, offer: Of
         }
     };
     CallSetup {
-        system: system_message(persona, &prompt, &added(profile, &prompts.join("\n\n"))),
+        system,
         notes: offer.notes,
         options: CallOptions {
             model: model.name.clone(),
@@ -248,12 +250,34 @@ impl CallSetup {
 
     fn assembled(&self, conversation: &Conversation<'_>) -> Assembled {
         let limit = result_limit(self.options.window);
-        let mut assembled = assemble(&self.system, conversation, limit, &self.notes);
+        let mut assembled =
+            assembly::assemble_behind(&self.system, conversation, limit, &self.notes);
         if !self.options.sees_images {
             assembled.without_images();
         }
         assembled
     }
+}
+
+/// The system message of a call with these tools: long, and mostly the same as the last one's.
+fn leading(tools: &OfferedTools, lead: Lead) -> PromptMessage {
+    let mut last = tools.made().led.lock();
+    if let Some((known, message)) = &*last
+        && *known == lead
+    {
+        return message.clone();
+    }
+    let prompt = {
+        let names: HashSet<&str> = lead.names.iter().map(String::as_str).collect();
+        prompt::for_tools(
+            &lead.prompt,
+            |name| names.contains(name),
+            |name| tools.iter().any(|tool| tool.name == name),
+        )
+    };
+    let message = PromptMessage::system(system_message(&lead.persona, &prompt, &lead.added));
+    *last = Some((lead, message.clone()));
+    message
 }
 
 /// What stands in the system message after the profile's prompt. The same in every call of a

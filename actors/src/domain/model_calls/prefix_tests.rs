@@ -6,6 +6,7 @@ use crate::domain::model_calls::{Prompt, Recipe};
 use crate::protocol::ids::{MessageId, RunId};
 use crate::protocol::message::Message;
 use crate::protocol::offered::OfferedTools;
+use crate::protocol::prompt::PromptMessage;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const NONE: Came = Came {
@@ -17,7 +18,7 @@ const NONE: Came = Came {
 
 fn setup() -> CallSetup {
     CallSetup {
-        system: "You are Navi. ".repeat(20),
+        system: PromptMessage::system("You are Navi. ".repeat(20)),
         tools: OfferedTools::default(),
         notes: Vec::new(),
         options: CallOptions {
@@ -106,7 +107,7 @@ fn the_first_piece_that_differs_is_named_and_all_after_it_is_read_again() {
         (
             sent(
                 CallSetup {
-                    system: "You are a secretary.".to_owned(),
+                    system: PromptMessage::system("You are a secretary."),
                     tools: tools(),
                     ..setup()
                 },

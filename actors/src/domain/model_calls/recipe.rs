@@ -83,6 +83,12 @@ impl Parts {
         sha256
     }
 
+    fn add_system(&mut self, system: &PromptMessage) -> String {
+        let words = system.system_words();
+        let sha256 = system.made().sha256.get_or_init(|| digest(words));
+        self.add_known(sha256.clone(), words.to_owned())
+    }
+
     fn add_tools(&mut self, tools: &OfferedTools) -> String {
         let json = tools.json().get();
         let sha256 = tools.made().sha256.get_or_init(|| digest(json));
@@ -249,7 +255,7 @@ impl Framed {
     fn new(frame: CallSetup, parts: &mut Parts) -> Self {
         Self {
             tools: parts.add_tools(&frame.tools),
-            system: parts.add(frame.system),
+            system: parts.add_system(&frame.system),
             notes: frame.notes,
             options: frame.options,
         }
@@ -257,7 +263,7 @@ impl Framed {
 
     fn setup(&self, parts: &BTreeMap<String, String>) -> Option<CallSetup> {
         Some(CallSetup {
-            system: parts.get(&self.system)?.clone(),
+            system: PromptMessage::system(parts.get(&self.system)?.as_str()),
             tools: serde_json::from_str(parts.get(&self.tools)?).ok()?,
             notes: self.notes.clone(),
             options: self.options.clone(),

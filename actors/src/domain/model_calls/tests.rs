@@ -12,11 +12,12 @@ use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::FileId;
 use crate::protocol::message::Message;
 use crate::protocol::offered::OfferedTools;
+use crate::protocol::prompt::PromptMessage;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 fn frame(window: u32, sees_images: bool) -> CallSetup {
     CallSetup {
-        system: "You are Navi.\n---\nYou help with letters.".to_owned(),
+        system: PromptMessage::system("You are Navi.\n---\nYou help with letters."),
         tools: vec![ToolSpec {
             name: "filesystem".to_owned(),
             description: "files".to_owned(),
