@@ -3,13 +3,13 @@
 //! A tool pushes and never waits; the session takes pieces at the pace of a person's eye and of
 //! its log. What does not fit between the two is left out with a note, and stands in the result.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::protocol::event::{PartKind, utf16_len};
 use crate::protocol::ids::{CallId, MessageId, Origin, PartId};
@@ -43,11 +43,11 @@ pub(super) struct OutputOf {
     pub(super) message_id: MessageId,
 }
 
-/// See the module.
-#[derive(Debug)]
+/// See the module. Most calls say nothing while they run: what would tell it is no task of its own.
 pub(super) struct Live {
     shared: Arc<Shared>,
-    pump: AbortOnDropHandle<()>,
+    /// None where the session takes no more.
+    pump: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 #[derive(Debug, Default)]
@@ -97,10 +97,9 @@ pub(super) fn unseen() -> LiveOutput {
 impl Live {
     pub(super) fn new(session: Addr<SessionActor>, of: OutputOf) -> Self {
         let shared = Arc::new(Shared::default());
-        let pump = tokio::spawn(pump(Arc::clone(&shared), session, of));
         Self {
+            pump: Some(Box::pin(pump(Arc::clone(&shared), session, of))),
             shared,
-            pump: AbortOnDropHandle::new(pump),
         }
     }
 
@@ -109,12 +108,28 @@ impl Live {
         Arc::clone(&self.shared) as LiveOutput
     }
 
+    /// Does this work, and tells meanwhile what it says.
+    pub(super) async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        tokio::pin!(work);
+        if let Some(pump) = &mut self.pump {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = pump => {}
+            }
+        }
+        self.pump = None;
+        work.await
+    }
+
     /// Sends what is left, before the result is told.
     pub(super) async fn finish(self) {
         self.shared.held.lock().finished = true;
         self.shared.more.notify_one();
-        // A session that takes longer has the result to tell.
-        let _ = tokio::time::timeout(FINISH, self.pump).await;
+        if let Some(pump) = self.pump {
+            // A session that takes longer has the result to tell.
+            let _ = tokio::time::timeout(FINISH, pump).await;
+        }
     }
 }
 

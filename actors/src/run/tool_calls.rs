@@ -224,7 +224,7 @@ impl Driver {
             CallPlan::Run { .. } => None,
         };
         let prepared = self.prepared.get(&call_id).cloned();
-        let live = self.run_loop.asked_by(&call_id).map(|message_id| {
+        let mut live = self.run_loop.asked_by(&call_id).map(|message_id| {
             let piece = OutputOf {
                 origin: self.origin,
                 call_id: call_id.clone(),
@@ -254,8 +254,11 @@ impl Driver {
                     origins.look(&prepared).await;
                     let (owner, tool) = (context.user_id, &prepared.tool.spec().name);
                     context.means = means.of_call(owner, tool, prepared.effect).await;
-                    let answer =
-                        approved_or_free(prepared.clone(), approval, context, &changes).await;
+                    let answer = approved_or_free(prepared.clone(), approval, context, &changes);
+                    let answer = match &mut live {
+                        Some(live) => live.beside(answer).await,
+                        None => answer.await,
+                    };
                     if consent::may_change_files(tool, prepared.effect) {
                         means.changed(owner);
                     }
