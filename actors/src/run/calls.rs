@@ -1,5 +1,6 @@
 //! Model calls of a run's loop, as they are kept for those who look into the run.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +9,19 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::driver::Driver;
-use crate::domain::context::{CallSetup, ContextMessage};
+use crate::domain::context::{CallSetup, ContextMessage, request_tokens};
 use crate::domain::model_calls::{ModelCall, Prompt, Recipe};
 use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{Cut, ModelReply, Record};
-use crate::protocol::chat::ChatRequest;
+use crate::protocol::chat::{ChatMessage, ChatRequest};
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
+use crate::protocol::prompt::PromptMessage;
 use crate::services::now;
 
+/// A prompt of so many tokens is hashed in about as long as it takes to wake another thread for it.
+const SHORT_PROMPT: u32 = 12_000;
+
 /// A call on its way.
-#[derive(Debug)]
 pub(super) struct CallInFlight {
     after_seq: u64,
     started_at: DateTime<Utc>,
@@ -27,8 +31,41 @@ pub(super) struct CallInFlight {
     backend: &'static str,
     model: String,
     own: Vec<ContextMessage>,
-    /// Made beside the call: what is long is hashed.
-    prompt: JoinHandle<serde_json::Result<Prompt>>,
+    prompt: Making,
+}
+
+/// How what is kept of a prompt is made.
+enum Making {
+    /// When the call has ended: its answer goes first.
+    Then(Box<dyn FnOnce() -> serde_json::Result<Prompt> + Send>),
+    /// Beside the call: what is long is hashed.
+    Beside(JoinHandle<serde_json::Result<Prompt>>),
+}
+
+impl Making {
+    fn of(
+        request: &ChatRequest,
+        make: impl FnOnce() -> serde_json::Result<Prompt> + Send + 'static,
+    ) -> Self {
+        if is_short(request) {
+            Self::Then(Box::new(make))
+        } else {
+            Self::Beside(tokio::task::spawn_blocking(make))
+        }
+    }
+
+    async fn made(self) -> Result<Prompt, Box<dyn Error + Send + Sync>> {
+        match self {
+            Self::Then(make) => Ok(make()?),
+            Self::Beside(making) => Ok(making.await??),
+        }
+    }
+}
+
+/// Images count as few tokens, whatever their size.
+fn is_short(request: &ChatRequest) -> bool {
+    let shows = |message: &PromptMessage| matches!(&**message, ChatMessage::User { images, .. } if !images.is_empty());
+    request_tokens(request) <= SHORT_PROMPT && !request.messages.iter().any(shows)
 }
 
 impl CallInFlight {
@@ -46,18 +83,18 @@ impl Driver {
         frame: CallSetup,
         request: &Arc<ChatRequest>,
     ) -> CallInFlight {
-        let request = Arc::clone(request);
+        let sent = Arc::clone(request);
         let (own, prompt) = if self.origin.is_subagent() {
             let messages = &self.context.messages;
             let own = messages[self.kept_messages..].to_vec();
             self.kept_messages = messages.len();
-            let make = move || Recipe::of_own(frame, &request);
-            (own, tokio::task::spawn_blocking(make))
+            let make = move || Recipe::of_own(frame, &sent);
+            (own, Making::of(request, make))
         } else {
             let context = self.context.state.clone();
             let last = self.context.messages.last().map(|message| message.id);
-            let make = move || Recipe::of_conversation(frame, &context, last, &request);
-            (Vec::new(), tokio::task::spawn_blocking(make))
+            let make = move || Recipe::of_conversation(frame, &context, last, &sent);
+            (Vec::new(), Making::of(request, make))
         };
         CallInFlight {
             after_seq: self.last_seq,
@@ -81,12 +118,8 @@ impl Driver {
     ) {
         let since = |at: Instant| millis(at.duration_since(call.began));
         let duration_ms = since(Instant::now());
-        let prompt = match call.prompt.await {
-            Ok(Ok(prompt)) => prompt,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "a model call cannot be kept");
-                return;
-            }
+        let prompt = match call.prompt.made().await {
+            Ok(prompt) => prompt,
             Err(error) => {
                 tracing::warn!(%error, "a model call cannot be kept");
                 return;
