@@ -193,9 +193,12 @@ async fn cut_while_reading(model: &FakeModel, resume: &str) -> (Server, String) 
     model
         .wait_for(|chats| chats[before..].iter().any(is_asked))
         .await;
-    // All before it is told: what is told next is the reply with the call's start.
+    // All before it is told: what is told next is the reply with the call's start, and without its
+    // result, which comes later.
     server.get(&format!("/sessions/{session}")).await;
-    server.arm("kill session::tell:1").await;
+    server
+        .arm("tool::call=sleep(5000)\nkill session::tell:1")
+        .await;
     model.release("look");
     assert_eq!(tab.closed().await, 1006);
     (server.crash_and_restart(), session)

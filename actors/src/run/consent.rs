@@ -159,7 +159,7 @@ impl Driver {
         }
         if opened.asked.is_empty() && self.only_reads(group) {
             // Made again after a crash, they do no harm.
-            self.tell(records).await?;
+            self.tell_soon(records).await?;
         } else {
             self.commit(records).await?;
         }

@@ -6,8 +6,8 @@ use tokio::sync::oneshot::error::TryRecvError;
 use super::driver::Driver;
 use crate::domain::run_loop::Record;
 use crate::domain::session::command::Command;
-use crate::domain::session::transition::Reply;
-use crate::session::messages::{Ask, RunGone, Tell};
+use crate::domain::session::transition::{Refused, Reply};
+use crate::session::messages::{Ask, RunGone, Tell, TellSoon};
 
 /// How much of what a run told may be on its way to the store before it waits. Where the disk is slow
 /// a commit takes several at once.
@@ -28,25 +28,34 @@ impl Driver {
     /// meanwhile, but never further ahead than [`AHEAD`].
     pub(super) async fn tell(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
         if let Some(record) = self.record(records) {
-            self.make_room().await?;
-            let (tx, rx) = oneshot::channel();
+            let tx = self.make_room().await?;
             // Never more than [`AHEAD`] wait there.
             self.session.do_send(Tell(record, Some(tx)));
-            self.told.push_back(rx);
         }
         Ok(())
     }
 
-    /// Hears of what has arrived there, and waits where as much is on its way as may be.
-    async fn make_room(&mut self) -> Result<(), RunGone> {
+    /// The same of what may be written with what follows: the model is asked before the database.
+    pub(super) async fn tell_soon(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
+        if let Some(record) = self.record(records) {
+            let tx = self.make_room().await?;
+            // As above.
+            self.session.do_send(TellSoon(record, tx));
+        }
+        Ok(())
+    }
+
+    /// Hears of what has arrived there, and waits where as much is on its way as may be. Gives back
+    /// what tells of the next that does.
+    async fn make_room(&mut self) -> Result<oneshot::Sender<Result<Reply, Refused>>, RunGone> {
         loop {
             let is_full = self.told.len() >= AHEAD;
             let Some(oldest) = self.told.front_mut() else {
-                return Ok(());
+                break;
             };
             let is_recorded = match oldest.try_recv() {
                 Ok(reply) => reply.is_ok(),
-                Err(TryRecvError::Empty) if !is_full => return Ok(()),
+                Err(TryRecvError::Empty) if !is_full => break,
                 Err(TryRecvError::Empty) => matches!(oldest.await, Ok(Ok(_))),
                 Err(TryRecvError::Closed) => false,
             };
@@ -55,6 +64,9 @@ impl Driver {
             }
             self.told.pop_front();
         }
+        let (tx, rx) = oneshot::channel();
+        self.told.push_back(rx);
+        Ok(tx)
     }
 
     /// Has records go with the next commit, which is to follow at once.

@@ -118,7 +118,7 @@ impl Driver {
                         records.extend(self.waits());
                     }
                     if self.only_reads(group) {
-                        self.tell(records).await?;
+                        self.tell_soon(records).await?;
                     } else {
                         // What was done is not forgotten, whatever comes next.
                         self.commit(records).await?;

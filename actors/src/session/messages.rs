@@ -55,6 +55,11 @@ pub struct Tell(
     pub Option<oneshot::Sender<Result<Reply, Refused>>>,
 );
 
+/// The same of what nobody waits for: it is written with what comes within a moment.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "()")]
+pub struct TellSoon(pub Command, pub oneshot::Sender<Result<Reply, Refused>>);
+
 /// Sends a message (`input` is validated already). Answered when it is committed.
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "Result<Accepted, NoReply>")]

@@ -38,7 +38,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::log_moments::WaitsForLog;
-use self::messages::{Ask, Tell};
+use self::messages::{Ask, Tell, TellSoon};
 use self::replies::{NoReply, Replies, Waiting, reply};
 use self::sequencer::{At, Frame, encode};
 use self::telling::{Committed, StoredPosition, Telling};
@@ -66,6 +66,9 @@ const BROADCAST: usize = 128;
 
 /// A session that nobody uses for this long leaves memory.
 const IDLE: Duration = Duration::from_secs(300);
+
+/// How long what nobody waits for is kept, so that what follows it is written with it.
+const TOGETHER: Duration = Duration::from_millis(2);
 
 /// The foreground run's actor.
 #[derive(Debug)]
@@ -116,6 +119,8 @@ pub struct SessionActor {
     compressing: Option<DropGuard>,
     /// While text waits for its moment.
     waits_for_log: Option<WaitsForLog>,
+    /// While something waits for what is to be written with it.
+    gathers: bool,
     last_used: Instant,
     /// Cancelled when the root has given this actor up: everything that works for it ends.
     given_up: CancellationToken,
@@ -154,6 +159,7 @@ impl SessionActor {
             recovery,
             compressing: None,
             waits_for_log: None,
+            gathers: false,
             last_used: Instant::now(),
             given_up,
             guard,
@@ -202,7 +208,16 @@ impl SessionActor {
         );
     }
 
-    fn carry_out(&mut self, ctx: &mut Context<Self>, mut transition: Transition) {
+    fn carry_out(&mut self, ctx: &mut Context<Self>, transition: Transition) {
+        self.carry_out_by(ctx, transition, Self::advance);
+    }
+
+    fn carry_out_by(
+        &mut self,
+        ctx: &mut Context<Self>,
+        mut transition: Transition,
+        advance: fn(&mut Self, &mut Context<Self>),
+    ) {
         metrics::record(|on| on.runs.turns_begin(&transition.then));
         self.last_used = Instant::now();
         // A run asks its model while the disk writes its start; but not where nothing was written
@@ -216,7 +231,7 @@ impl SessionActor {
         }
         if !change.is_empty() || !then.is_empty() {
             self.telling.submit(change, services::now(), then);
-            self.advance(ctx);
+            advance(self, ctx);
         }
         if let Some(launch) = launch {
             self.perform(ctx, launch);
@@ -267,6 +282,16 @@ impl SessionActor {
             );
         }
         self.tell(ctx);
+    }
+
+    /// The same in a moment, unless something that is waited for takes it along before.
+    fn advance_soon(&mut self, ctx: &mut Context<Self>) {
+        if !std::mem::replace(&mut self.gathers, true) {
+            ctx.run_later(TOGETHER, |actor, ctx| {
+                actor.gathers = false;
+                actor.advance(ctx);
+            });
+        }
     }
 
     /// Applies, broadcasts and carries on, strictly in order.
@@ -382,6 +407,16 @@ impl Handler<Tell> for SessionActor {
             Some(to) => self.handle_for(ctx, command, to),
             None => self.hear(ctx, command),
         }
+    }
+}
+
+impl Handler<TellSoon> for SessionActor {
+    type Result = ();
+
+    fn handle(&mut self, TellSoon(command, to): TellSoon, ctx: &mut Self::Context) {
+        let to = self.replies.open(Waiting::Reply(to));
+        let transition = self.session.handle(command, to, services::now());
+        self.carry_out_by(ctx, transition, Self::advance_soon);
     }
 }
 
