@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::protocol::chat::{ChatMessage, ChatRequest};
@@ -83,11 +84,12 @@ fn whole_limit(base: Duration, expected_seconds: f64) -> Duration {
     wanted.min(LONGEST).max(base)
 }
 
-/// A prompt as far as it matters here: how long it is, and how much of it another one shares.
+/// A prompt as far as it matters here: how long it is, and how much of it another one shares. Cheap
+/// to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
     /// A hash and a size in tokens for each part: the tools, then each message.
-    parts: Vec<(u64, u32)>,
+    parts: Arc<[(u64, u32)]>,
 }
 
 impl Prompt {
@@ -123,7 +125,7 @@ impl Prompt {
         let shared = self
             .parts
             .iter()
-            .zip(&before.parts)
+            .zip(before.parts.iter())
             .take_while(|(now, before)| now == before)
             .count();
         sum(&self.parts[shared..])
