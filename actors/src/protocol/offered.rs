@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use bytestring::ByteString;
 use parking_lot::Mutex;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -28,8 +29,8 @@ struct Shared {
 pub struct Made {
     /// They in JSON.
     json: OnceLock<Box<RawValue>>,
-    /// The SHA-256 of that, in hex.
-    pub sha256: OnceLock<String>,
+    /// The SHA-256 of that, in hex, and that as it is kept of calls.
+    pub kept: OnceLock<(String, ByteString)>,
     /// A guess at their tokens.
     pub tokens: OnceLock<u32>,
     /// As a request to a model server describes them.

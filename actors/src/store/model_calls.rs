@@ -360,7 +360,7 @@ pub(super) fn part_to_row(session_id: SessionId, part: Part) -> prompt_part::Act
     prompt_part::ActiveModel {
         session_id: Set(session_id.0),
         sha256: Set(part.sha256),
-        body: Set(part.body.into()),
+        body: Set(String::from(part.body).into()),
     }
 }
 

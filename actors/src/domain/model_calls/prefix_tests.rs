@@ -59,7 +59,7 @@ fn sent(setup: CallSetup, context: &ContextState, prompt_tokens: u32) -> Sent {
     let recipe: Recipe = serde_json::from_str(&recipe).unwrap();
     let parts: BTreeMap<_, _> = parts
         .into_iter()
-        .map(|part| (part.sha256, part.body))
+        .map(|part| (part.sha256, part.body.to_string()))
         .collect();
     Sent {
         backend: "openai".to_owned(),

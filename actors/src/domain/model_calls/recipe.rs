@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use bytestring::ByteString;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -20,7 +21,8 @@ use crate::protocol::prompt::PromptMessage;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub sha256: String,
-    pub body: String,
+    /// Cheap to clone: a call has it for as long as it takes.
+    pub body: ByteString,
 }
 
 /// How a request is made again. What stands in it as text of 64 digits names a [`Part`].
@@ -70,10 +72,10 @@ struct Parts(Vec<Part>);
 impl Parts {
     fn add(&mut self, body: String) -> String {
         let sha256 = digest(&body);
-        self.add_known(sha256, body)
+        self.add_known(sha256, body.into())
     }
 
-    fn add_known(&mut self, sha256: String, body: String) -> String {
+    fn add_known(&mut self, sha256: String, body: ByteString) -> String {
         if self.0.iter().all(|part| part.sha256 != sha256) {
             self.0.push(Part {
                 sha256: sha256.clone(),
@@ -86,13 +88,15 @@ impl Parts {
     fn add_system(&mut self, system: &PromptMessage) -> String {
         let words = system.system_words();
         let sha256 = system.made().sha256.get_or_init(|| digest(words));
-        self.add_known(sha256.clone(), words.to_owned())
+        self.add_known(sha256.clone(), words.into())
     }
 
     fn add_tools(&mut self, tools: &OfferedTools) -> String {
-        let json = tools.json().get();
-        let sha256 = tools.made().sha256.get_or_init(|| digest(json));
-        self.add_known(sha256.clone(), json.to_owned())
+        let kept = tools.made().kept.get_or_init(|| {
+            let json = tools.json().get();
+            (digest(json), json.into())
+        });
+        self.add_known(kept.0.clone(), kept.1.clone())
     }
 
     fn add_json<T: Serialize>(&mut self, value: &T) -> serde_json::Result<String> {

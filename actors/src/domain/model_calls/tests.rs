@@ -43,7 +43,7 @@ fn ingredients(prompt: &Prompt, messages: &[ContextMessage], files: &FileViews) 
     let parts = prompt.parts.iter();
     Ingredients {
         parts: parts
-            .map(|part| (part.sha256.clone(), part.body.clone()))
+            .map(|part| (part.sha256.clone(), part.body.to_string()))
             .collect(),
         // As the store gives them back.
         messages: messages.iter().map(through_json).collect(),

@@ -29,7 +29,7 @@ fn call(started_at: DateTime<Utc>) -> Box<ModelCall> {
             recipe: String::new(),
             parts: vec![Part {
                 sha256: "the system message".to_owned(),
-                body: "You are Navi.".to_owned(),
+                body: "You are Navi.".into(),
             }],
             sha256: String::new(),
         },
