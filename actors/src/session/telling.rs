@@ -5,7 +5,7 @@
 //! one turn of the actor; whatever they are called in between, no tab sees a gap, a repeat,
 //! or an event that is not committed.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
@@ -45,7 +45,10 @@ pub struct Telling<T> {
     /// The last event that was told before this session was read.
     begins_after: u64,
     is_telling: bool,
-    live: broadcast::Sender<Arc<Frame>>,
+    /// There from the first tab on: most sessions that live have none, and room for the frames is
+    /// made at once.
+    live: OnceLock<broadcast::Sender<Arc<Frame>>>,
+    capacity: usize,
     epoch: i64,
     given_up: CancellationToken,
 }
@@ -64,7 +67,8 @@ impl<T> Telling<T> {
             sequencer: Sequencer::new(last_seq, spans),
             begins_after: last_seq,
             is_telling: false,
-            live: broadcast::channel(capacity).0,
+            live: OnceLock::new(),
+            capacity,
             epoch,
             given_up,
         }
@@ -134,14 +138,17 @@ impl<T> Telling<T> {
 
     /// Sends a frame to every tab.
     pub fn send(&self, frame: Frame) {
-        // An error means that no tab watches: the log has it.
-        let _ = self.live.send(Arc::new(frame));
+        if let Some(live) = self.live.get() {
+            // An error means that no tab watches: the log has it.
+            let _ = live.send(Arc::new(frame));
+        }
     }
 
     /// Whether any tab watches.
     #[must_use]
     pub fn is_watched(&self) -> bool {
-        self.live.receiver_count() > 0
+        let live = self.live.get();
+        live.is_some_and(|live| live.receiver_count() > 0)
     }
 
     /// What was told until now, and the receiver of what comes. A tab without a cursor gets
@@ -152,11 +159,14 @@ impl<T> Telling<T> {
         run_from: Option<u64>,
         outline: impl FnOnce() -> Outline,
     ) -> Attached {
+        let live = self
+            .live
+            .get_or_init(|| broadcast::channel(self.capacity).0);
         Attached {
             start: self.start_of(attach, run_from, outline),
             epoch: self.epoch,
             open: self.sequencer.beyond_log().cloned().collect(),
-            live: self.live.subscribe(),
+            live: live.subscribe(),
             given_up: self.given_up.clone(),
         }
     }
