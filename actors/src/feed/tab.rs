@@ -144,7 +144,8 @@ impl<U: Upstream> Tab<U> {
             }
             match std::mem::replace(&mut self.source, Source::Over) {
                 Source::Over => return None,
-                Source::Log(missed, live) => self.read_log(missed, live).await,
+                // Apart, as the other way to the store below: a tab that waits has no room for it.
+                Source::Log(missed, live) => Box::pin(self.read_log(missed, live)).await,
                 Source::Open(mut blocks, live) => {
                     self.source = match blocks.pop_front() {
                         Some(block) => {
@@ -167,7 +168,7 @@ impl<U: Upstream> Tab<U> {
                             }
                             // The receiver goes first: what it held is not needed any more.
                             drop(live);
-                            self.rejoin().await;
+                            Box::pin(self.rejoin()).await;
                         }
                     }
                 }
