@@ -245,7 +245,7 @@ fn driver(
     own: Addr<RunActor>,
     begun: Begun,
     turn: RunTurn,
-) -> (Driver, RunConfig, Vec<Record>) {
+) -> (Box<Driver>, RunConfig, Vec<Record>) {
     let Begun {
         config,
         told,

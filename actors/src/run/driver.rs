@@ -125,12 +125,13 @@ fn client_id<'a>(work: &Work, context: &'a RunContext) -> Option<&'a str> {
 }
 
 impl Driver {
+    /// Where it stays: what drives a run would hold it several times over.
     pub(super) fn new(
         setup: RunSetup,
         own: Addr<RunActor>,
         run_loop: RunLoop,
         basis: Basis,
-    ) -> Self {
+    ) -> Box<Self> {
         let Basis {
             context,
             powers,
@@ -147,7 +148,7 @@ impl Driver {
             client_id(&setup.work, &context),
             setup.services.toolbox.of(&powers),
         );
-        Self {
+        Box::new(Self {
             registry,
             powers,
             services: setup.services,
@@ -186,11 +187,11 @@ impl Driver {
             called: Vec::new(),
             kept_messages: 0,
             _loan: loan,
-        }
+        })
     }
 
     /// Drives the run to its end.
-    pub(super) async fn drive(mut self, config: RunConfig, first: Vec<Record>) {
+    pub(super) async fn drive(mut self: Box<Self>, config: RunConfig, first: Vec<Record>) {
         match self.run(config, first).await {
             Ok(()) => {}
             // The session has taken the run's end into its own hands.
