@@ -13,6 +13,10 @@ use tracing::Level;
 use crate::settings::{self, Loaded, Overrides};
 use crate::{console, telemetry};
 
+/// How long a thread for work that blocks is kept without any. Each has memory that nobody else
+/// can use meanwhile, and a crowd leaves many of them.
+const KEEP: Duration = Duration::from_secs(2);
+
 /// How much is logged where the settings ask for the usual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logs {
@@ -69,6 +73,7 @@ pub fn with_settings(
     let runtime = Arc::new(
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
+            .thread_keep_alive(KEEP)
             .build()?,
     );
     let code = work(&loaded, &runtime);
