@@ -8,7 +8,7 @@ use navi_actors::llm::Backend;
 use navi_actors::llm::ollama::{OllamaBackend, OllamaConfig};
 use navi_actors::llm::openai::{FoundOpenAi, OpenAiBackend, OpenAiConfig};
 
-use crate::settings::{BackendChoice, OpenaiSettings, Settings};
+use crate::settings::{BackendChoice, Settings};
 use crate::starter;
 
 /// What answers model calls.
@@ -64,21 +64,13 @@ fn wants(settings: &Settings, choice: BackendChoice) -> bool {
 /// As [`build`].
 pub(crate) fn openai(
     choice: BackendChoice,
-    server: Option<&OpenaiSettings>,
+    server: Option<&OpenAiConfig>,
 ) -> anyhow::Result<Option<Arc<dyn Backend>>> {
     Ok(match (choice, server) {
         (BackendChoice::Auto | BackendChoice::Openai, Some(server)) => Some(Arc::new(
-            OpenAiBackend::new(openai_config(server)).context("OPENAI_BASE_URL")?,
+            OpenAiBackend::new(server.clone()).context("OPENAI_BASE_URL")?,
         )),
         (BackendChoice::Auto, None) => Some(Arc::new(FoundOpenAi::new()?)),
         _ => None,
     })
-}
-
-fn openai_config(settings: &OpenaiSettings) -> OpenAiConfig {
-    OpenAiConfig {
-        base_url: settings.base_url.clone(),
-        api_key: settings.api_key.as_ref().map(|key| key.reveal().to_owned()),
-        default_model: settings.default_model.clone(),
-    }
 }

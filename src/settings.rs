@@ -37,6 +37,7 @@ use navi_actors::domain::hangs::Patience;
 use navi_actors::domain::slots::Parallel;
 use navi_actors::files::FileLimits;
 use navi_actors::homes::Homes;
+use navi_actors::llm::openai::OpenAiConfig;
 use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::protocol::status::Fence;
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
@@ -138,17 +139,9 @@ pub(crate) struct ModelSettings {
     pub(crate) think: bool,
     pub(crate) ollama_host: String,
     pub(crate) ollama_model: String,
-    pub(crate) openai: Option<OpenaiSettings>,
+    pub(crate) openai: Option<OpenAiConfig>,
     /// The name of a model, or a path to a GGUF file. None: off.
     pub(crate) starter: Option<String>,
-}
-
-/// An OpenAI-compatible server.
-#[derive(Clone, Debug)]
-pub(crate) struct OpenaiSettings {
-    pub(crate) base_url: String,
-    pub(crate) api_key: Option<Secret>,
-    pub(crate) default_model: Option<String>,
 }
 
 /// `LLM_BACKEND`.
@@ -452,7 +445,7 @@ fn model(r: &mut Reader<'_>, base: &Path) -> Option<ModelSettings> {
     let ollama_host = r.required(&keys::OLLAMA_HOST, addresses::ollama);
     let ollama_model = r.required(&keys::OLLAMA_MODEL, read::any);
     let base_url = r.optional(&keys::OPENAI_URL, addresses::base_url);
-    let api_key = r.optional(&keys::OPENAI_KEY, header_text).map(Secret::new);
+    let api_key = r.optional(&keys::OPENAI_KEY, header_text);
     let default_model = r.text(&keys::OPENAI_MODEL);
     let starter = starter(r, base);
 
@@ -471,7 +464,7 @@ fn model(r: &mut Reader<'_>, base: &Path) -> Option<ModelSettings> {
         think: think?,
         ollama_host: ollama_host?,
         ollama_model: ollama_model?,
-        openai: base_url.map(|base_url| OpenaiSettings {
+        openai: base_url.map(|base_url| OpenAiConfig {
             base_url,
             api_key,
             default_model,

@@ -24,7 +24,7 @@ mod workspace;
 pub use self::consent::MAX_LOG_PAGE;
 pub use self::limits::check_limits;
 pub use self::programs::ProgramSession;
-pub use self::sessions::{NewSessionWish, SessionWish, TITLE_CHARS};
+pub use self::sessions::TITLE_CHARS;
 pub use self::start::EngineConfig;
 
 use std::future::Future;

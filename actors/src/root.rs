@@ -80,8 +80,8 @@ pub struct SystemRoot {
     reading: HashMap<SessionId, Vec<oneshot::Sender<()>>>,
     /// Who waits to hear how an actor ended that is gone already.
     ending: HashMap<SessionId, Vec<oneshot::Sender<()>>>,
-    /// Sessions of which something may still write that is not theirs any more: their epoch
-    /// moves on when they are read.
+    /// Sessions of which something may still write that is not theirs any more, or of which tabs
+    /// have what is not stored: their epoch moves on when they are read.
     fenced_off: HashSet<SessionId>,
     deaths: Vec<(SessionId, Instant)>,
     /// What hung and was mended, for the page.

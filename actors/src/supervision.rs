@@ -21,7 +21,8 @@ pub enum Ending {
     Clean,
     /// It panicked, or its arbiter went from under it.
     Died,
-    /// It stopped because nobody knows whether what it wrote was written, or still will be.
+    /// It stopped because nobody knows whether what it wrote was written, or still will be, or
+    /// because it told what is not written.
     Unsettled,
 }
 
@@ -45,7 +46,8 @@ impl Guard {
         self.ending = Ending::Clean;
     }
 
-    /// To be called by one that stops with a write of its own under way.
+    /// To be called by one that stops with a write of its own under way, or that told what is
+    /// not written.
     pub fn mark_unsettled(&mut self) {
         self.ending = Ending::Unsettled;
     }

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use navi_actors::protocol::event::Event;
 use navi_actors::protocol::todo::TodoStatus;
 use serde::Deserialize;
+use strum::IntoStaticStr;
 
 use crate::files;
 use crate::outcome::{Call, End, Outcome};
@@ -17,8 +18,9 @@ use crate::text::{Letters, Pattern, Script};
 const QUOTE_CHARS: usize = 80;
 
 /// One check of a task. In a file: `"completed"`, `{ file_exists = { path = "a.txt" } }`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Check {
     /// Every turn was answered, and no limit ended one.
     Completed,
@@ -133,34 +135,7 @@ fn most() -> f32 {
 impl Check {
     /// Its name in a file.
     pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::FileExists { .. } => "file_exists",
-            Self::FileMissing { .. } => "file_missing",
-            Self::FileContains { .. } => "file_contains",
-            Self::FileLacks { .. } => "file_lacks",
-            Self::ToolCalled { .. } => "tool_called",
-            Self::ToolNotCalled { .. } => "tool_not_called",
-            Self::FirstTool { .. } => "first_tool",
-            Self::NoTool => "no_tool",
-            Self::Recovered { .. } => "recovered",
-            Self::Event { .. } => "event",
-            Self::PlanMade => "plan_made",
-            Self::NoPlan => "no_plan",
-            Self::PlanSteps { .. } => "plan_steps",
-            Self::PlanExecutors => "plan_executors",
-            Self::PlanKept { .. } => "plan_kept",
-            Self::AnswerMatches { .. } => "answer_matches",
-            Self::AnswerLacks { .. } => "answer_lacks",
-            Self::Script { .. } => "script",
-            Self::FactStored { .. } => "fact_stored",
-            Self::Remembered { .. } => "remembered",
-            Self::TodoDone { .. } => "todo_done",
-            Self::TodoHas { .. } => "todo_has",
-            Self::CallsAtMost { .. } => "calls_at_most",
-            Self::SubagentsAtOnce { .. } => "subagents_at_once",
-            Self::ProfileIs { .. } => "profile_is",
-        }
+        self.into()
     }
 
     /// Whether it holds only once something in the background is done.

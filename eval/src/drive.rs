@@ -6,10 +6,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use futures_util::StreamExt as _;
 use navi_actors::domain::permissions::Memory;
-use navi_actors::engine::NewSessionWish;
 use navi_actors::feed::Feed;
 use navi_actors::protocol::chat::ChatMessage;
-use navi_actors::protocol::command::UserInput;
+use navi_actors::protocol::command::{NewSessionRequest, UserInput};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::{RunId, SessionId, UserId};
 use navi_actors::protocol::session::SessionSnapshot;
@@ -129,9 +128,9 @@ impl Driver<'_> {
     /// A new session with the task's files.
     async fn open(&self) -> anyhow::Result<Tab> {
         let engine = &self.house.engine;
-        let wish = NewSessionWish {
+        let wish = NewSessionRequest {
             profile_id: self.task.profile.clone(),
-            ..NewSessionWish::default()
+            ..NewSessionRequest::default()
         };
         let created = engine.create_session(self.user, wish);
         let session = created.await?.id;
@@ -307,7 +306,8 @@ async fn wait_for_memory(
 
 /// What a new session of the user is told of them.
 async fn remembered(house: &House, user: UserId) -> anyhow::Result<Option<String>> {
-    let created = house.engine.create_session(user, NewSessionWish::default());
+    let wish = NewSessionRequest::default();
+    let created = house.engine.create_session(user, wish);
     let session = created.await?.id;
     let context = house.engine.context(user, session, Memory::Shown).await?;
     Ok(context

@@ -19,6 +19,7 @@ use navi_actors::domain::demands::Demands;
 use navi_actors::protocol::ids::{CallId, RunId, SessionId, UserId};
 use navi_actors::protocol::import::ImportedMessage;
 use navi_actors::tools::lent::{LentByProgram, Offer};
+use sha2::{Digest as _, Sha256};
 
 pub(crate) use self::files::SentFile;
 use self::listening::Ear;
@@ -53,6 +54,13 @@ pub(crate) struct Question {
     pub(crate) patience: Duration,
 }
 
+impl Question {
+    /// SHA-256 of what is asked, whatever else the request says of how.
+    fn said(&self) -> [u8; 32] {
+        Sha256::digest(&self.text).into()
+    }
+}
+
 /// What a program says to calls of its own tools.
 #[derive(Debug)]
 pub(crate) struct GoOn<'a> {
@@ -61,6 +69,8 @@ pub(crate) struct GoOn<'a> {
     pub(crate) demands: &'a Demands,
     pub(crate) approvals: Approvals,
     pub(crate) patience: Duration,
+    /// Where the answer ends.
+    pub(crate) stops: &'a StopWords,
 }
 
 /// A run that is listened to. Dropped before its end, it goes on where its session can be seen,

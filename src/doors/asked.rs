@@ -27,7 +27,7 @@ pub(super) use self::checks::{
 use self::conversation::{Message, Next, conversation};
 pub(crate) use self::demanded::{MAX_OLLAMA_STOPS, MAX_STOP_CHARS, MAX_STOPS};
 pub(super) use self::demanded::{Written, chosen, form, ollama_form, stops};
-use super::answer::{Answer, Approvals, GoOn, Place, Question, Repeat, SentFile};
+use super::answer::{Answer, Approvals, GoOn, Place, Question, Repeat, SentFile, StopWords};
 use crate::access::Principal;
 use crate::http::App;
 
@@ -57,6 +57,7 @@ pub(super) struct Asked {
     history: Vec<ImportedMessage>,
     next: Next,
     lent: LentByProgram,
+    stops: StopWords,
     pub(super) streamed: bool,
 }
 
@@ -148,6 +149,7 @@ impl Asked {
                 demands,
                 ..LentByProgram::default()
             },
+            stops: StopWords::default(),
             streamed,
         })
     }
@@ -159,6 +161,11 @@ impl Asked {
             history: before,
             ..self
         }
+    }
+
+    /// The same, whose answer ends before the first of these words.
+    pub(super) fn until(self, stops: StopWords) -> Self {
+        Self { stops, ..self }
     }
 
     /// Refuses what Navi asks herself, whose model server was set to her own address.
@@ -235,9 +242,10 @@ impl Asked {
                 demands: &self.lent.demands,
                 approvals,
                 patience,
+                stops: &self.stops,
             };
             if let Some(answer) = Answer::going_on(app, who, go_on).await? {
-                return Ok(answer);
+                return Ok(answer.until(self.stops));
             }
         }
         self.end_open_calls(app, who, &place).await;
@@ -254,7 +262,8 @@ impl Asked {
             repeat,
             patience,
         };
-        Answer::of(app, who, question).await
+        let answer = Answer::of(app, who, question).await?;
+        Ok(answer.until(self.stops))
     }
 
     /// Whether it is a small task beside a conversation, by its words.

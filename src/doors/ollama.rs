@@ -231,7 +231,7 @@ async fn answer(
         return task(app, who, asked, stops, lines).await;
     }
     let streamed = asked.streamed;
-    let answer = asked.answer(app, who, headers, hash).await?.until(stops);
+    let answer = asked.until(stops).answer(app, who, headers, hash).await?;
     let open = Open {
         app: app.clone(),
         answer,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hashlink::LruCache;
-use navi_actors::protocol::ids::{CallId, SessionId, UserId};
+use navi_actors::protocol::ids::{CallId, RunId, SessionId, UserId};
 use navi_actors::session_turns::{SessionTurn, SessionTurns};
 use navi_actors::tools::lent::Offer;
 use parking_lot::Mutex;
@@ -31,6 +31,8 @@ struct State {
 #[derive(Debug)]
 struct OfPerson {
     seen: LruCache<Sameness, Seen>,
+    /// Runs that ended at a stop word of their program's, with the words; the newest last.
+    stopped: VecDeque<(RunId, Sameness)>,
     /// Calls that were handed over in a conversation that begins so; the newest last.
     calls: VecDeque<(Sameness, Vec<CallId>)>,
     /// What is lent to runs that have not begun; the newest last.
@@ -43,6 +45,7 @@ impl Default for OfPerson {
     fn default() -> Self {
         Self {
             seen: LruCache::new(KNOWN),
+            stopped: VecDeque::new(),
             calls: VecDeque::new(),
             offers: VecDeque::new(),
             sessions: HashMap::new(),
@@ -66,10 +69,21 @@ pub(super) type Sameness = [u8; 32];
 pub(super) struct Seen {
     pub(super) session: SessionId,
     pub(super) client_id: String,
+    /// SHA-256 of what was asked: a request that names a key is known by that.
+    pub(super) asked: Sameness,
     delivered: Arc<AtomicBool>,
 }
 
 impl Seen {
+    pub(super) fn new(session: SessionId, client_id: String, asked: Sameness) -> Self {
+        Self {
+            session,
+            client_id,
+            asked,
+            delivered: Arc::default(),
+        }
+    }
+
     /// The end of the answer was handed over.
     pub(super) fn is_delivered(&self) -> bool {
         self.delivered.load(Ordering::Relaxed)
@@ -93,22 +107,27 @@ impl Requests {
         self.0.lock().of.get(&by)?.seen.peek(sameness).cloned()
     }
 
-    pub(super) fn keep(
-        &self,
-        by: UserId,
-        sameness: Sameness,
-        session: SessionId,
-        client_id: String,
-    ) -> Seen {
-        let seen = Seen {
-            session,
-            client_id,
-            delivered: Arc::default(),
-        };
+    pub(super) fn keep(&self, by: UserId, sameness: Sameness, seen: Seen) {
         let mut state = self.0.lock();
-        let known = state.of.entry(by).or_default();
-        known.seen.insert(sameness, seen.clone());
-        seen
+        state.of.entry(by).or_default().seen.insert(sameness, seen);
+    }
+
+    /// A run ends at one of these words, for the program.
+    pub(super) fn keep_stopped(&self, by: UserId, run_id: RunId, words: Sameness) {
+        let mut state = self.0.lock();
+        let known = &mut state.of.entry(by).or_default().stopped;
+        known.retain(|(known, _)| *known != run_id);
+        if known.len() >= KNOWN {
+            known.pop_front();
+        }
+        known.push_back((run_id, words));
+    }
+
+    /// Whether the run ended at one of these words.
+    pub(super) fn was_stopped_at(&self, by: UserId, run_id: RunId, words: Sameness) -> bool {
+        let state = self.0.lock();
+        let known = state.of.get(&by);
+        known.is_some_and(|known| known.stopped.contains(&(run_id, words)))
     }
 
     /// Calls that were handed over to a client that gives no ids to what came of them.
@@ -227,11 +246,16 @@ mod tests {
         let requests = Requests::default();
         let (anna, borys) = (UserId::new(), UserId::new());
         let session = SessionId::new();
-        requests.keep(anna, some(0), session, "hers".to_owned());
+        let run = RunId::new();
+        let seen = Seen::new(session, "hers".to_owned(), some(0));
+        requests.keep(anna, some(0), seen);
+        requests.keep_stopped(anna, run, some(0));
         requests.keep_calls(anna, some(0), vec![CallId::new()]);
         requests.keep_session(anna, some(0), session);
         for n in 0..=KNOWN {
-            requests.keep(borys, some(n), session, "his".to_owned());
+            let seen = Seen::new(session, "his".to_owned(), some(n));
+            requests.keep(borys, some(n), seen);
+            requests.keep_stopped(borys, RunId::new(), some(n));
             requests.keep_calls(borys, some(n), vec![CallId::new()]);
             requests.keep_session(borys, some(n), session);
         }
@@ -240,12 +264,13 @@ mod tests {
                 requests.find(by, &some(0)).is_some(),
                 requests.find_calls(by, &some(0)).len(),
                 requests.session(by, &some(0)).is_some(),
+                requests.was_stopped_at(by, run, some(0)),
             )
         };
-        assert_eq!(knows(anna), (true, 1, true));
+        assert_eq!(knows(anna), (true, 1, true, true));
         // His own are bounded.
-        assert_eq!(knows(borys), (false, 0, false));
+        assert_eq!(knows(borys), (false, 0, false, false));
         requests.forget_person(anna);
-        assert_eq!(knows(anna), (false, 0, false));
+        assert_eq!(knows(anna), (false, 0, false, false));
     }
 }

@@ -19,6 +19,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::gate::InBrowser;
 use super::openapi::Failures;
+use super::path::id_of;
 use super::people::limits_of;
 use crate::access::{Account, AccountChange, Key, Principal, Visitor, device_id};
 
@@ -184,8 +185,7 @@ pub(crate) async fn sign_out(
     visitor: Visitor,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let id = Uuid::parse_str(&path)
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a device's id is a UUID"))?;
+    let id = id_of("a device's", &path)?;
     if app.access.sign_out_device(who.user, id, visitor).await? {
         Ok(HttpResponse::NoContent().finish())
     } else {

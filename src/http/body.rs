@@ -173,8 +173,9 @@ pub(crate) fn unreadable(error: &actix_web::Error) -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use navi_actors::protocol::command::NewSessionRequest;
+
     use super::*;
-    use crate::http::sessions::NewSessionRequest;
 
     fn code(text: &str) -> Option<ErrorCode> {
         parse::<NewSessionRequest>(text.as_bytes())

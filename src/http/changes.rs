@@ -4,7 +4,6 @@ use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
 use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::change::Change;
-use navi_actors::protocol::error::ErrorCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,7 +11,7 @@ use super::App;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::path::SessionPath;
+use super::path::{SessionPath, id_of};
 use crate::access::Principal;
 
 /// A session's changes to files.
@@ -54,10 +53,7 @@ pub(crate) async fn undo(
     SessionPath(session): SessionPath,
     path: web::Path<(String, String)>,
 ) -> Result<HttpResponse, ApiError> {
-    let (_, change) = path.into_inner();
-    let change = change
-        .parse()
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a change's id is a UUID"))?;
+    let change = id_of("a change's", &path.1)?;
     let undone = app.engine.undo_change(who.user, session, change).await?;
     Ok(HttpResponse::Ok().json(undone))
 }

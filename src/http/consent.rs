@@ -7,7 +7,6 @@ use navi_actors::domain::permissions::Action;
 use navi_actors::domain::session::command::ApprovalAnswer;
 use navi_actors::protocol::approval::{ConsentEntry, ConsentMode, ConsentRule, PendingApproval};
 use navi_actors::protocol::command::Decision;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::{ApprovalId, RuleId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +16,7 @@ use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::path::{SessionPath, session_id};
+use super::path::{SessionPath, id_of, session_id};
 use crate::access::Principal;
 
 /// Lines of a page of the list where the request does not say.
@@ -154,10 +153,7 @@ pub(crate) async fn approve(
     JsonBody(given): JsonBody<ApprovalDecision>,
 ) -> Result<HttpResponse, ApiError> {
     let session = session_id(&path.0)?;
-    let approval: ApprovalId = path
-        .1
-        .parse()
-        .map_err(|_| NaviError::new(ErrorCode::InvalidId, "an approval's id is a UUID"))?;
+    let approval: ApprovalId = id_of("an approval's", &path.1)?;
     app.engine
         .approve(who.user, session, approval, given.into())
         .await?;
@@ -179,9 +175,7 @@ pub(crate) async fn delete_rule(
     who: Principal,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let rule: RuleId = path
-        .parse()
-        .map_err(|_| NaviError::new(ErrorCode::InvalidId, "a rule's id is a UUID"))?;
+    let rule: RuleId = id_of("a rule's", &path)?;
     app.engine.delete_consent_rule(who.user, rule).await?;
     Ok(HttpResponse::NoContent().finish())
 }

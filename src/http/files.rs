@@ -29,7 +29,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::pace;
-use super::path::{SessionPath, session_id};
+use super::path::{SessionPath, id_of, session_id};
 use crate::access::Principal;
 
 /// What is sent in, as OpenAPI has it.
@@ -303,9 +303,6 @@ fn attachment(name: &str) -> ContentDisposition {
 }
 
 fn ids(path: &(String, String)) -> Result<(SessionId, FileId), ApiError> {
-    let file = path
-        .1
-        .parse()
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a file's id is a UUID"))?;
+    let file = id_of("a file's", &path.1)?;
     Ok((session_id(&path.0)?, file))
 }

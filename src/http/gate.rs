@@ -3,7 +3,7 @@
 use std::future::{Ready, ready};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::LazyLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::cookie::time::Duration as CookieDuration;
@@ -228,8 +228,18 @@ pub(crate) fn login_cookie(request: &HttpRequest, app: &App) -> Option<String> {
 
 /// The cookie that logs a browser in.
 pub(crate) fn new_login_cookie(app: &App, secret: &str) -> Cookie<'static> {
-    let lifetime = i64::try_from(LOGIN_LIFETIME.as_secs()).unwrap_or(i64::MAX);
-    Cookie::build(cookie_name(app), secret.to_owned())
+    own_cookie(app, cookie_name(app), secret, LOGIN_LIFETIME)
+}
+
+/// A secret of a browser's, which our own page alone has sent.
+pub(super) fn own_cookie(
+    app: &App,
+    name: String,
+    secret: &str,
+    lifetime: Duration,
+) -> Cookie<'static> {
+    let lifetime = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
+    Cookie::build(name, secret.to_owned())
         .path("/")
         .http_only(true)
         .secure(app.places.is_secure())

@@ -15,7 +15,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::files::shown;
 use super::openapi::Failures;
-use super::path::{SessionPath, session_id};
+use super::path::{SessionPath, id_of, session_id};
 use crate::access::Principal;
 
 pub(crate) const IMAGE: &str = "/sessions/{session_id}/messages/{message_id}/images/{n}";
@@ -80,13 +80,10 @@ pub(crate) async fn image(
 ) -> Result<HttpResponse, ApiError> {
     let (session, message, at) = path.as_ref();
     let session = session_id(session)?;
-    let wrong = |what| ApiError::new(ErrorCode::InvalidId, what);
-    let message = message
-        .parse()
-        .map_err(|_| wrong("a message's id is a UUID"))?;
+    let message = id_of("a message's", message)?;
     let at = at
         .parse()
-        .map_err(|_| wrong("an image's number is 0 or more"))?;
+        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "an image's number is 0 or more"))?;
     let image = app
         .engine
         .message_image(who.user, session, message, at)

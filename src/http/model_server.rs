@@ -127,7 +127,7 @@ fn address(text: &str) -> Result<String, NaviError> {
     };
     let url = url::Url::parse(&whole).map_err(|_| wrong())?;
     let is_web = matches!(url.scheme(), "http" | "https") && url.host_str().is_some();
-    let is_plain = url.query().is_none() && url.fragment().is_none();
+    let is_plain = url.fragment().is_none();
     // What stands before the host is a key, and has a field of its own.
     let is_open = url.username().is_empty() && url.password().is_none();
     if is_short && is_web && is_plain && is_open {

@@ -19,7 +19,9 @@ use navi_actors::domain::session::transition::{Branched, PlainAnswer};
 use navi_actors::hub::HubFrame;
 use navi_actors::protocol::change::{Change, FileHistory};
 use navi_actors::protocol::chat::ChatRequest;
-use navi_actors::protocol::command::{ClientFrame, PlainInput, PlanEdit};
+use navi_actors::protocol::command::{
+    ClientFrame, NewSessionRequest, PlainInput, PlanEdit, SessionChange,
+};
 use navi_actors::protocol::context::ContextParts;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::event::Envelope;
@@ -398,12 +400,12 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<ProfileText>("ProfileText");
     schemas.taken::<agents::NewProfileText>("NewProfileText");
     schemas.told::<Vec<ListedTool>>("ToolList");
-    schemas.taken::<sessions::NewSessionRequest>("NewSessionRequest");
+    schemas.taken::<NewSessionRequest>("NewSessionRequest");
     schemas.told::<sessions::CreatedSession>("CreatedSession");
     schemas.told::<Vec<SessionSummary>>("SessionList");
     schemas.told::<SessionSnapshot>("SessionSnapshot");
     schemas.told::<MessagePage>("MessagePage");
-    schemas.taken::<session::SessionChange>("SessionChange");
+    schemas.taken::<SessionChange>("SessionChange");
     schemas.taken::<session::PinRequest>("PinRequest");
     schemas.told::<session::Stopped>("Stopped");
     schemas.taken::<PlanEdit>("PlanEdit");

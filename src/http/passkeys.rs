@@ -1,13 +1,13 @@
 //! `/api/account/passkeys` and `/api/sign-in/passkey`: passkeys, as the browser's authenticator and
 //! its person make them, and how one comes in by them.
 
-use actix_web::cookie::time::Duration as CookieDuration;
-use actix_web::cookie::{Cookie, SameSite};
+use std::time::Duration;
+
+use actix_web::cookie::Cookie;
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, Utc};
 use navi_actors::domain::permissions::Action;
-use navi_actors::protocol::error::ErrorCode;
 use navi_actors::store::Passkey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,14 +18,15 @@ use super::App;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::gate::{InBrowser, cookie_name};
+use super::gate::{InBrowser, cookie_name, own_cookie};
 use super::openapi::Failures;
+use super::path::id_of;
 use super::sign_in::{come_in, from_our_page};
 use crate::access::passkeys::Answer;
 use crate::access::{Principal, Visitor, random};
 
 /// As long as a ceremony.
-const BROWSER_SECONDS: i64 = 300;
+const BROWSER_LIFETIME: Duration = Duration::from_secs(300);
 /// The digits of a secret of our making.
 const SECRET_CHARS: usize = 64;
 
@@ -158,7 +159,7 @@ pub(crate) async fn rename(
     path: web::Path<String>,
     JsonBody(wanted): JsonBody<PasskeyChange>,
 ) -> Result<HttpResponse, ApiError> {
-    let id = passkey_id(&path)?;
+    let id = id_of("a passkey's", &path)?;
     app.access
         .rename_passkey(who.user, id, &wanted.name)
         .await?;
@@ -174,7 +175,7 @@ pub(crate) async fn remove(
     visitor: Visitor,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let id = passkey_id(&path)?;
+    let id = id_of("a passkey's", &path)?;
     app.access.remove_passkey(who.user, id, visitor).await?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -191,7 +192,7 @@ pub(crate) async fn begin_sign_in(
     let browser = browser(&app, &request).unwrap_or_else(random::fresh);
     let asked = app.access.begin_passkey_sign_in(&browser, &visitor)?;
     Ok(HttpResponse::Ok()
-        .cookie(browser_cookie(&app, browser))
+        .cookie(browser_cookie(&app, &browser))
         .json(PasskeySignInOptions {
             ceremony: asked.ceremony,
             options: object(asked.options),
@@ -228,19 +229,8 @@ fn browser(app: &App, request: &HttpRequest) -> Option<String> {
     (secret.len() == SECRET_CHARS).then(|| secret.to_owned())
 }
 
-fn browser_cookie(app: &App, secret: String) -> Cookie<'static> {
-    Cookie::build(browser_cookie_name(app), secret)
-        .path("/")
-        .http_only(true)
-        .secure(app.places.is_secure())
-        .same_site(SameSite::Strict)
-        .max_age(CookieDuration::seconds(BROWSER_SECONDS))
-        .finish()
-}
-
-fn passkey_id(text: &str) -> Result<Uuid, ApiError> {
-    Uuid::parse_str(text)
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a passkey's id is a UUID"))
+fn browser_cookie(app: &App, secret: &str) -> Cookie<'static> {
+    own_cookie(app, browser_cookie_name(app), secret, BROWSER_LIFETIME)
 }
 
 fn object(options: Value) -> Map<String, Value> {

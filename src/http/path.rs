@@ -1,6 +1,7 @@
 //! Ids in paths.
 
 use std::future::{Ready, ready};
+use std::str::FromStr;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
@@ -28,8 +29,7 @@ impl FromRequest for SessionPath {
 /// # Errors
 /// `invalid_id`.
 pub(crate) fn session_id(text: &str) -> Result<SessionId, NaviError> {
-    text.parse()
-        .map_err(|_| NaviError::new(ErrorCode::InvalidId, "a session's id is a UUID"))
+    id_of("a session's", text)
 }
 
 /// A run's id from its text.
@@ -37,6 +37,14 @@ pub(crate) fn session_id(text: &str) -> Result<SessionId, NaviError> {
 /// # Errors
 /// `invalid_id`.
 pub(crate) fn run_id(text: &str) -> Result<RunId, NaviError> {
+    id_of("a run's", text)
+}
+
+/// An id from its text; `whose` is what is said of one that is none.
+///
+/// # Errors
+/// `invalid_id`.
+pub(crate) fn id_of<T: FromStr>(whose: &str, text: &str) -> Result<T, NaviError> {
     text.parse()
-        .map_err(|_| NaviError::new(ErrorCode::InvalidId, "a run's id is a UUID"))
+        .map_err(|_| NaviError::new(ErrorCode::InvalidId, format!("{whose} id is a UUID")))
 }

@@ -26,6 +26,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::messages::page_size;
 use super::openapi::Failures;
+use super::path::id_of;
 use crate::access::{Offer, Principal, Visitor, check_powers};
 
 /// How long a link for another password is good.
@@ -197,7 +198,7 @@ pub(crate) async fn change(
     path: web::Path<String>,
     JsonBody(wanted): JsonBody<PersonChange>,
 ) -> Result<HttpResponse, ApiError> {
-    let person = person_id(&path)?;
+    let person: UserId = id_of("a person's", &path)?;
     let limits = wanted.limits.unwrap_or_default();
     check_limits(limits)?;
     if let Some(powers) = &wanted.powers {
@@ -257,7 +258,7 @@ pub(crate) async fn remove(
     visitor: Visitor,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let person = person_id(&path)?;
+    let person: UserId = id_of("a person's", &path)?;
     let shared = app.engine.shared_with(person).await?;
     app.access.remove_person(&who, person, visitor).await?;
     app.engine.tell_gone(person, shared).await;
@@ -277,7 +278,7 @@ pub(crate) async fn reset(
     path: web::Path<String>,
     OptionalJsonBody(proof): OptionalJsonBody<ProofRequest>,
 ) -> Result<HttpResponse, ApiError> {
-    let person = person_id(&path)?;
+    let person: UserId = id_of("a person's", &path)?;
     let given = proof.and_then(|proof| proof.current_password);
     let role = app.access.account(person).await?.user.role;
     let offer = Offer {
@@ -336,8 +337,7 @@ pub(crate) async fn remove_invitation(
     visitor: Visitor,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let id = Uuid::parse_str(&path)
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "an invitation's id is a UUID"))?;
+    let id = id_of("an invitation's", &path)?;
     if app.access.remove_invitation(&who, id, visitor).await? {
         Ok(HttpResponse::NoContent().finish())
     } else {
@@ -412,12 +412,6 @@ pub(super) async fn limits_of(
         limits.used.tabs = tabs as u64;
     }
     Ok(limits)
-}
-
-fn person_id(text: &str) -> Result<UserId, ApiError> {
-    Uuid::parse_str(text)
-        .map(UserId)
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a person's id is a UUID"))
 }
 
 fn made(app: &App, (invitation, secret): (Invitation, String)) -> Result<HttpResponse, ApiError> {

@@ -3,9 +3,9 @@
 use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
 use navi_actors::domain::permissions::Action;
-use navi_actors::engine::SessionWish;
+use navi_actors::protocol::command::SessionChange;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::App;
 use super::body::{JsonBody, OptionalJsonBody};
@@ -15,46 +15,6 @@ use super::messages::page_size;
 use super::openapi::Failures;
 use super::path::SessionPath;
 use crate::access::Principal;
-
-/// What can be changed of a session: at least one of these.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SessionChange {
-    /// 1 to 200 characters.
-    #[serde(default)]
-    title: Option<String>,
-    /// A run that goes has it from its next iteration on.
-    #[serde(default)]
-    profile_id: Option<String>,
-    /// One that `GET /api/status` lists, from the next run on: another one is refused, unless a model
-    /// server that may have it is away. Null: the profile's own. A subagent whose profile names a
-    /// model has that one all the same.
-    #[serde(default, deserialize_with = "even_null")]
-    model: Option<Option<String>>,
-    /// In place of those that it has: at most 10, of 1 to 40 characters.
-    #[serde(default)]
-    tags: Option<Vec<String>>,
-    /// Puts the session away, which unpins it, or brings it back.
-    #[serde(default)]
-    archived: Option<bool>,
-}
-
-/// A field that is there, be it null.
-fn even_null<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(value).map(Some)
-}
-
-impl From<SessionChange> for SessionWish {
-    fn from(change: SessionChange) -> Self {
-        Self {
-            title: change.title,
-            profile_id: change.profile_id,
-            model: change.model,
-            archived: change.archived,
-            tags: change.tags,
-        }
-    }
-}
 
 /// How much of a session to read.
 #[derive(Debug, Deserialize)]
@@ -152,7 +112,7 @@ pub(crate) async fn change(
     SessionPath(session): SessionPath,
     JsonBody(change): JsonBody<SessionChange>,
 ) -> Result<HttpResponse, ApiError> {
-    let changed = app.engine.change(who.user, session, change.into()).await?;
+    let changed = app.engine.change(who.user, session, change).await?;
     Ok(HttpResponse::Ok().json(changed))
 }
 

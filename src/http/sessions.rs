@@ -5,8 +5,7 @@ use actix_web::{HttpResponse, web};
 use chrono::{DateTime, Utc};
 use navi_actors::domain::permissions::Action;
 use navi_actors::domain::tags;
-use navi_actors::engine::NewSessionWish;
-use navi_actors::protocol::approval::ConsentMode;
+use navi_actors::protocol::command::NewSessionRequest;
 use navi_actors::protocol::ids::SessionId;
 use navi_actors::store::Listed;
 use schemars::JsonSchema;
@@ -18,32 +17,6 @@ use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use crate::access::Principal;
-
-/// What a new session may be given.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewSessionRequest {
-    /// The default profile where absent.
-    #[serde(default)]
-    pub(crate) profile_id: Option<String>,
-    /// One that `GET /api/status` lists: another one is refused, unless a model server that may have
-    /// it is away. The profile's where absent.
-    #[serde(default)]
-    model: Option<String>,
-    /// How much it may do without asking; as the settings have it where absent.
-    #[serde(default)]
-    mode: Option<ConsentMode>,
-}
-
-impl From<NewSessionRequest> for NewSessionWish {
-    fn from(asked: NewSessionRequest) -> Self {
-        Self {
-            profile_id: asked.profile_id,
-            model: asked.model,
-            mode: asked.mode,
-        }
-    }
-}
 
 /// Which sessions to list.
 #[derive(Debug, Deserialize)]
@@ -75,7 +48,7 @@ pub(crate) async fn create(
     who: Principal,
     OptionalJsonBody(body): OptionalJsonBody<NewSessionRequest>,
 ) -> Result<HttpResponse, ApiError> {
-    let wish: NewSessionWish = body.unwrap_or_default().into();
+    let wish = body.unwrap_or_default();
     if wish.mode.is_some() {
         who.grant.check(Action::GiveConsent)?;
     }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future;
 use navi_actors::domain::permissions::Action;
 use navi_actors::domain::sharing::By;
-use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
+use navi_actors::protocol::error::{NaviError, invalid};
 use navi_actors::protocol::ids::{LinkId, SessionId, UserId};
 use navi_actors::protocol::people::Recorded;
 use navi_actors::protocol::session::SessionSnapshot;
@@ -21,7 +21,7 @@ use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::path::{SessionPath, session_id};
+use super::path::{SessionPath, id_of, session_id};
 use super::ws::subscription;
 use super::ws::tabs::Sitter;
 use crate::access::{Principal, Visitor};
@@ -146,10 +146,7 @@ pub(crate) async fn remove_person(
     path: web::Path<(String, String)>,
 ) -> Result<HttpResponse, ApiError> {
     let session = session_id(&path.0)?;
-    let person: UserId = path
-        .1
-        .parse()
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a person's id is a UUID"))?;
+    let person: UserId = id_of("a person's", &path.1)?;
     let engine = &app.engine;
     engine
         .remove_session_person(who.user, session, person)
@@ -223,10 +220,7 @@ pub(crate) async fn remove_link(
     path: web::Path<(String, String)>,
 ) -> Result<HttpResponse, ApiError> {
     let session = session_id(&path.0)?;
-    let link: LinkId = path
-        .1
-        .parse()
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a link's id is a UUID"))?;
+    let link: LinkId = id_of("a link's", &path.1)?;
     app.engine
         .remove_session_link(who.user, session, link)
         .await?;

@@ -5,8 +5,7 @@
 //! page, behind the `#`. The page asks for what comes of it: no other page can, and no address that
 //! somebody was sent does.
 
-use actix_web::cookie::time::Duration as CookieDuration;
-use actix_web::cookie::{Cookie, SameSite};
+use actix_web::cookie::Cookie;
 use actix_web::http::Method;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -24,8 +23,9 @@ use super::account::ProofRequest;
 use super::body::{JsonBody, OptionalJsonBody};
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::gate::{InBrowser, proxy_groups, proxy_word};
+use super::gate::{InBrowser, own_cookie, proxy_groups, proxy_word};
 use super::openapi::Failures;
+use super::path::id_of;
 use super::sign_in::{come_in, from_our_page};
 use crate::access::{Answer, Begun, FLOW_LIFETIME, MAX_LOGOUT_TOKEN, Principal, Visitor};
 
@@ -262,8 +262,7 @@ pub(crate) async fn unlink(
     visitor: Visitor,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let id = Uuid::parse_str(&path)
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "its id is a UUID"))?;
+    let id = id_of("its", &path)?;
     if app.access.unlink(&who, id, visitor).await? {
         Ok(HttpResponse::NoContent().finish())
     } else {
@@ -298,14 +297,7 @@ fn answer(app: &App, request: &HttpRequest, said: SignOnAnswer) -> Answer {
 /// By it a browser is the one that began. Our page alone has it sent: `Lax` would do for a request
 /// that comes from the provider, and there is none.
 fn browser_cookie(app: &App, secret: &str) -> Cookie<'static> {
-    let lifetime = i64::try_from(FLOW_LIFETIME.as_secs()).unwrap_or(i64::MAX);
-    Cookie::build(cookie_name(app), secret.to_owned())
-        .path("/")
-        .http_only(true)
-        .secure(app.places.is_secure())
-        .same_site(SameSite::Strict)
-        .max_age(CookieDuration::seconds(lifetime))
-        .finish()
+    own_cookie(app, cookie_name(app), secret, FLOW_LIFETIME)
 }
 
 fn forget_browser(app: &App, response: &mut HttpResponse) {

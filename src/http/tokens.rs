@@ -16,6 +16,7 @@ use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
+use super::path::id_of;
 use crate::access::{Principal, Visitor, WantedToken};
 
 /// What a token is for.
@@ -122,8 +123,7 @@ pub(crate) async fn remove(
     visitor: Visitor,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let id = Uuid::parse_str(&path)
-        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a token's id is a UUID"))?;
+    let id = id_of("a token's", &path)?;
     if app.access.remove_token(who.user, id, visitor).await? {
         Ok(HttpResponse::NoContent().finish())
     } else {

@@ -9,6 +9,7 @@ mod tab;
 pub(crate) mod tabs;
 mod watch;
 
+use std::future::pending;
 use std::task::Poll;
 
 use actix_web::http::Method;
@@ -22,6 +23,7 @@ use navi_actors::feed::Feed;
 use navi_actors::protocol::error::{ErrorCode, NaviError, invalid};
 use navi_actors::protocol::ids::SessionId;
 use serde::Deserialize;
+use tokio::sync::oneshot;
 
 use self::incoming::Incoming;
 use self::tab::TabActor;
@@ -246,6 +248,15 @@ fn in_portions(mut feed: Feed) -> impl Stream<Item = ByteString> {
 
 fn logged_out() -> CloseReason {
     close_reason(&NaviError::new(ErrorCode::Unauthorized, LOGGED_OUT))
+}
+
+/// How a socket is closed once its bytes are refused; without an end where none are.
+async fn bytes_refused(refused: Option<oneshot::Receiver<NaviError>>) -> CloseReason {
+    let refused = async { refused?.await.ok() };
+    match refused.await {
+        Some(error) => close_reason(&error),
+        None => pending().await,
+    }
 }
 
 /// How a socket is closed whose feed ended: a client comes back at once after a restart, and not

@@ -18,9 +18,9 @@ pub(crate) fn bind(text: &str) -> Result<SocketAddr, String> {
 /// Ollama's address as Ollama's own variable allows it: scheme and port may be left out,
 /// and the address that a server listens on everywhere means this machine.
 pub(crate) fn ollama(text: &str) -> Result<String, String> {
-    let mut url = http_url(&whole(text), "http://localhost:11434")?;
-    let explicit_port = url.port().is_some();
-    if !explicit_port && !text.contains("://") {
+    let full = whole(text);
+    let mut url = http_url(&full, "http://localhost:11434")?;
+    if matches!(full, Cow::Owned(_)) && !names_port(text) {
         // `set_port` fails only for URLs without a host, which `http_url` refuses.
         let _ = url.set_port(Some(11434));
     }
@@ -30,17 +30,29 @@ pub(crate) fn ollama(text: &str) -> Result<String, String> {
     Ok(trimmed(&url))
 }
 
-/// An OpenAI-compatible server's base URL. Its scheme may be left out where there is no password in
-/// it, which is found and hidden by the scheme.
+/// Whether an address without its scheme names a port. One that is the scheme's own is forgotten
+/// by `Url`.
+fn names_port(text: &str) -> bool {
+    let host = text.split(['/', '?', '#']).next().unwrap_or(text);
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// An OpenAI-compatible server's base URL, with the query that each request has. Its scheme may be
+/// left out where there is no password and no query in it: what is secret there is found and hidden
+/// by the scheme.
 pub(crate) fn base_url(text: &str) -> Result<String, String> {
-    let full: Cow<'_, str> = match text.contains('@') {
+    let full: Cow<'_, str> = match text.contains(['@', '?']) {
         true => text.into(),
         false => whole(text),
     };
-    let url = http_url(&full, "http://localhost:8080/v1")?;
+    let url = web_url(&full, "http://localhost:8080/v1")?;
     if matches!(full, Cow::Owned(_)) && !is_near(&url) {
         // The key would go there unencrypted.
         return Err("a URL with its scheme, as in https://api.example.com/v1".to_owned());
+    }
+    if url.query().is_some() {
+        return Ok(url.into());
     }
     Ok(trimmed(&url))
 }
@@ -92,13 +104,22 @@ pub(crate) fn service(text: &str, example: &str) -> Result<url::Url, String> {
 }
 
 fn http_url(text: &str, example: &str) -> Result<url::Url, String> {
+    let url = web_url(text, example)?;
+    if url.query().is_some() {
+        return Err(format!("a URL, as in {example}, without a query"));
+    }
+    Ok(url)
+}
+
+/// The same, which may have a query.
+fn web_url(text: &str, example: &str) -> Result<url::Url, String> {
     let expected = format!("a URL, as in {example}");
     let url = url::Url::parse(text).map_err(|error| format!("{expected} ({error})"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(expected);
     }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(format!("{expected}, without a query"));
+    if url.fragment().is_some() {
+        return Err(format!("{expected}, without a fragment"));
     }
     Ok(url)
 }

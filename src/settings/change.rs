@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::edit::{self, Edits};
 use super::keys::{self, Key};
-use super::page::{SENT_TO, file_only};
+use super::page::SENT_TO;
 use super::sources::Texts;
 use super::written::{self, Unwritten};
 use super::{
@@ -269,7 +269,7 @@ impl SettingsFile {
             let unknown = Phrase::new(PhraseCode::UnknownSetting, named);
             return Err(NaviError::said(ErrorCode::InvalidField, unknown));
         };
-        match file_only(key) {
+        match key.file_only {
             None => Ok(key),
             Some(_) => Err(self.said(ErrorCode::Forbidden, PhraseCode::SettingFileOnly, name)),
         }

@@ -91,8 +91,8 @@ impl<'a> Reader<'a> {
     }
 
     fn wrong(&mut self, key: &Key, text: &str, expected: &str) {
-        // Some write a password into an address.
-        let hidden = key.secret || text.contains('@');
+        // Some write a password into an address, or a key into its query.
+        let hidden = key.secret || text.contains(['@', '?']);
         let shown = if hidden { HIDDEN } else { text };
         let origin = origin(self.config, key);
         let expected = redacted(expected);

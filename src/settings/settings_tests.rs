@@ -360,6 +360,11 @@ fn ollamas_own_forms_of_its_variable_are_understood() {
         ("localhost", "http://localhost:11434"),
         ("10.0.0.5:9999", "http://10.0.0.5:9999"),
         (":9999", "http://localhost:9999"),
+        ("nas.lan:80", "http://nas.lan"),
+        ("nas.lan:80/ollama", "http://nas.lan/ollama"),
+        ("nas.lan/ollama", "http://nas.lan:11434/ollama"),
+        ("http://nas.lan", "http://nas.lan"),
+        ("[::1]", "http://[::1]:11434"),
         ("0.0.0.0", "http://127.0.0.1:11434"),
         ("0.0.0.0:11434", "http://127.0.0.1:11434"),
         ("https://ollama.example/", "https://ollama.example"),
@@ -384,6 +389,28 @@ fn the_address_of_a_model_server_nearby_may_leave_its_scheme_out() {
     // The key goes nowhere else without its being said how.
     let problem = only_problem("OPENAI_BASE_URL", "api.example.com/v1");
     assert!(problem.contains("with its scheme"), "{problem}");
+}
+
+#[test]
+fn a_model_servers_query_is_kept_and_a_key_in_it_is_hidden() {
+    for (text, shown) in [
+        (
+            "https://a.example.com/d?api-version=1",
+            "https://a.example.com/d?api-version=1",
+        ),
+        (
+            "https://a.example.com/v1/?a=/&api-key=sesame",
+            "https://a.example.com/v1/?a=/&api-key=[hidden]",
+        ),
+    ] {
+        let loaded = load_with(&[("OPENAI_BASE_URL", text)]).unwrap();
+        let mut rows = loaded.values.iter();
+        let row = rows.find(|row| row.variable == "OPENAI_BASE_URL");
+        assert_eq!(row.unwrap().value.as_deref(), Some(shown));
+        assert_eq!(loaded.settings.model.openai.unwrap().base_url, text);
+    }
+    let problem = only_problem("OPENAI_BASE_URL", "localhost:8080/v1?api-key=sesame");
+    assert!(!problem.contains("sesame"), "{problem}");
 }
 
 #[test]

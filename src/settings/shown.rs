@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::described::description;
 use super::layers::Layer;
-use super::page::{FileOnly, file_only};
+use super::page::FileOnly;
 use super::{Secret, Settings, keys, read};
 
 /// One line of `navi config`.
@@ -80,7 +80,7 @@ pub(super) fn shown(config: &Config, file: Option<&Layer>, settings: &Settings) 
                 value,
                 origin: read::origin(config, key),
                 in_file: file.is_some_and(|file| file.get(key).is_some()),
-                file_only: file_only(key),
+                file_only: key.file_only,
                 pending: None,
             }
         })

@@ -481,6 +481,25 @@ async fn a_request_that_comes_again_joins_the_run_that_goes() {
 }
 
 #[tokio::test]
+async fn a_key_that_comes_again_with_another_request_is_refused() {
+    let (model, server) = talking();
+    let key = [("idempotency-key", "one")];
+    model.script(vec![Step::text("Once.")]);
+    for _ in 0..2 {
+        let answer = ask(&server, &said("Say it."), &key).await;
+        let answer: Value = answer.json().await.unwrap();
+        assert_eq!(answer["choices"][0]["message"]["content"], "Once.");
+    }
+    let refused = ask(&server, &said("Say more."), &key).await;
+    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+    let refusal: Value = refused.json().await.unwrap();
+    assert_eq!(refusal["error"]["type"], "invalid_request_error");
+    let message = refusal["error"]["message"].as_str().unwrap();
+    assert!(message.contains("Idempotency-Key"), "{message}");
+    assert_eq!(model.chats().len(), 1);
+}
+
+#[tokio::test]
 async fn a_client_that_goes_for_good_stops_what_nobody_could_read() {
     let (model, server) = talking();
     model.script(vec![Step::text("To whom"), Step::hold("never")]);

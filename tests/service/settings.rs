@@ -351,6 +351,7 @@ async fn a_model_server_is_tried_and_answers_without_a_new_start() {
     for (address, key, status, said) in [
         (fake.url(), json!("sk-wrong"), 502, "look_key"),
         (fake.url(), Value::Null, 502, "look_key"),
+        (format!("{}?a=b", fake.url()), Value::Null, 502, "look_key"),
         (
             "http://127.0.0.1:9".to_owned(),
             json!(KEY),

@@ -107,6 +107,30 @@ async fn a_run_is_stopped_at_a_stop_word_and_the_same_is_told_again() {
 }
 
 #[tokio::test]
+async fn the_same_results_again_are_told_what_was_said_before_a_stop_word() {
+    let (model, server) = talking();
+    let mut body = question(&observation());
+    body["tools"] = json!([{"type": "function", "function": {"name": "look"}}]);
+    model.script(vec![Step::tool_call("look", json!({}))]);
+    let first: Value = chat(&server, &body).await.json().await.unwrap();
+    let called = &first["choices"][0]["message"];
+    let call = &called["tool_calls"][0]["id"];
+    let result = json!({"role": "tool", "tool_call_id": call, "content": "a wall"});
+    body["messages"] = json!([body["messages"][0], called, result]);
+    model.script(endless());
+    for streamed in [false, true] {
+        body["stream"] = json!(streamed);
+        let answer = told(chat(&server, &body).await).await;
+        assert_eq!(answer, ended("Action: look"));
+    }
+    assert_eq!(model.chats().len(), 2);
+    // Other words are another request.
+    body["stop"] = json!("ladder");
+    model.script(vec![Step::text("A door.")]);
+    assert_eq!(told(chat(&server, &body).await).await, ended("A door."));
+}
+
+#[tokio::test]
 async fn a_session_shows_all_that_was_said_and_goes_on() {
     let (model, server) = talking();
     let named = ("x-navi-session", "a-room");

@@ -73,7 +73,7 @@ export const trouble = {
   'said.conversations_full': 'you have {n} conversations, and {most} is the most; delete some, or have an admin raise your limit',
   'said.down_come_back': 'Navi is shutting down; come back when it is up again',
   'said.down_send_again': 'Navi is shutting down; send it again when it is back',
-  'said.no_server_address': 'that is no address of a server; one looks like http://localhost:8080/v1 or https://api.example.com/v1, without a name, a password or a query in it',
+  'said.no_server_address': 'that is no address of a server; one looks like http://localhost:8080/v1 or https://api.example.com/v1, without a name or a password in it',
   'said.look_key': 'the server at {address} refuses the key (HTTP {status}): {message}; check the key',
   'said.look_no_list': 'what answers at {address} is no OpenAI-compatible server; check the address, which often ends in /v1',
   'said.look_silent': 'nothing answers at {address}: {reason}; check the address, and that the server runs',

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use strum::IntoStaticStr;
+
 use crate::protocol::phrase::{Phrase, PhraseCode};
 
 /// Who goes first when several wait for a slot; of one lane, who came first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Priority {
     /// A person waits for the answer.
     Interactive,

@@ -9,7 +9,7 @@ use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::people::{Scope, Scopes, UserRole};
 
 /// What somebody does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::EnumIter)]
 pub enum Action {
     /// Reads their conversations, their runs and what is told of them, and searches them.
     ReadConversations,
@@ -50,28 +50,6 @@ pub enum Action {
 }
 
 impl Action {
-    /// All of them.
-    pub const ALL: [Self; 18] = [
-        Self::ReadConversations,
-        Self::Converse,
-        Self::Share,
-        Self::LeaveShared,
-        Self::ReadConsent,
-        Self::GiveConsent,
-        Self::ReadFiles,
-        Self::ChangeFiles,
-        Self::ReadMemory,
-        Self::ChangeMemory,
-        Self::ReadService,
-        Self::ReadMetrics,
-        Self::ManageService,
-        Self::ReadAccount,
-        Self::SignOut,
-        Self::ManageAccount,
-        Self::ManagePeople,
-        Self::ReadRecord,
-    ];
-
     /// The table: the least role, and the scope that a token must have.
     pub const fn needs(self) -> Needs {
         let (role, scope) = match self {
@@ -165,18 +143,20 @@ impl Grant {
 
 #[cfg(test)]
 mod tests {
+    use strum::IntoEnumIterator as _;
+
     use super::*;
 
     #[test]
     fn a_token_without_a_scope_does_not_what_needs_it() {
-        for action in Action::ALL {
+        for action in Action::iter() {
             let needed = action.needs().scope;
             let with = |scopes| Grant {
                 role: UserRole::Admin,
                 scopes,
             };
             assert!(with([needed].into_iter().collect()).check(action).is_ok());
-            let others = Scope::ALL.into_iter().filter(|scope| *scope != needed);
+            let others = Scope::iter().filter(|scope| *scope != needed);
             let refused = with(others.collect()).check(action).unwrap_err();
             assert_eq!(refused.code, ErrorCode::Forbidden);
             assert!(refused.message.contains(needed.name()));
@@ -192,13 +172,8 @@ mod tests {
             };
             move |action: &Action| grant.check(*action).is_ok()
         };
-        let of = |role| {
-            Action::ALL
-                .into_iter()
-                .filter(may(role))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(of(UserRole::Admin), Action::ALL);
+        let of = |role| Action::iter().filter(may(role)).collect::<Vec<_>>();
+        assert_eq!(of(UserRole::Admin), Action::iter().collect::<Vec<_>>());
         for action in [
             Action::ManageService,
             Action::ManagePeople,

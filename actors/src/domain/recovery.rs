@@ -13,6 +13,7 @@ use crate::protocol::session::UnknownCall;
 use super::run_loop::{
     CallResult, CallStage, Record, RunEnd, RunSummary, Unfinished, call_started, end_call, failed,
 };
+use super::session::state::TokensUsed;
 
 /// Streamed text that no message holds yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct DeadRun<'a, M> {
     pub started: &'a HashMap<CallId, bool>,
     /// The calls that only read: they can be made again.
     pub reads: &'a HashSet<CallId>,
+    /// What its model calls used.
+    pub used: TokensUsed,
 }
 
 /// Everything that is to be recorded so that the run has its end: what the model had said,
@@ -87,12 +90,12 @@ pub fn close<M: AsRef<Message>>(
     records.push(Record::Ended(RunSummary {
         end,
         text: String::new(),
+        // These two its loop alone knew.
         leaked_calls: 0,
-        // What it had used is not known.
         iterations: 0,
-        prompt_tokens: 0,
-        completion_tokens: 0,
-        cached_tokens: 0,
+        prompt_tokens: dead.used.prompt,
+        completion_tokens: dead.used.completion,
+        cached_tokens: dead.used.cached,
     }));
     records
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::recovery::{DeadRun, UnfinishedPart, close};
 use super::run_loop::{Record, RunEnd};
+use super::session::state::TokensUsed;
 use crate::protocol::event::{Event, PartKind};
 use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::message::{Message, MessageState, ToolCall, ToolOutcome};
@@ -36,6 +37,11 @@ fn interrupt(
         unfinished,
         started: &started,
         reads: &HashSet::new(),
+        used: TokensUsed {
+            prompt: 7,
+            completion: 3,
+            cached: 5,
+        },
     };
     let end = RunEnd::Interrupted {
         reason: "down".into(),
@@ -67,16 +73,18 @@ fn asked(calls: &[&str]) -> Vec<Arc<Message>> {
 fn before_the_first_word_only_the_end_is_missing() {
     let user = Message::user(MessageId::new(), RunId::new(), "hi".into(), NOW);
     let records = interrupt(&[Arc::new(user)], &[], &[]);
-    assert!(matches!(
-        records[..],
-        [
-            Record::Event(Event::RunInterrupted {
-                can_continue: true,
-                ..
-            }),
-            Record::Ended(_)
-        ]
-    ));
+    let [
+        Record::Event(Event::RunInterrupted {
+            can_continue: true, ..
+        }),
+        Record::Ended(summary),
+    ] = &records[..]
+    else {
+        unreachable!("two records: {records:?}");
+    };
+    // What it used stays used.
+    assert_eq!((summary.prompt_tokens, summary.completion_tokens), (7, 3));
+    assert_eq!(summary.cached_tokens, 5);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::protocol::extension::ExtensionKind;
 use crate::protocol::ids::UserId;
 use crate::protocol::powers::{Power, PowerKind, Powers};
 use crate::protocol::tool::ListedTool;
+use strum::IntoEnumIterator as _;
 
 impl Engine {
     /// The tools that this person may use.
@@ -40,7 +41,7 @@ impl Engine {
         let tools = tools.map(|tool| Power::named(PowerKind::UserTools, &tool.name));
         let skills = view.skills.iter();
         let skills = skills.map(|skill| Power::named(PowerKind::Skills, &skill.name));
-        let kinds = PowerKind::ALL.into_iter().map(Power::of);
+        let kinds = PowerKind::iter().map(Power::of);
         kinds
             .chain(hosts)
             .chain(servers)

@@ -4,9 +4,9 @@ use super::Engine;
 use crate::completion::{self, Completion, Question};
 use crate::domain::demands::{Demands, Missed};
 use crate::domain::{context, model_choice};
-use crate::engine::NewSessionWish;
 use crate::llm_actor::Priority;
 use crate::protocol::chat::{ChatMessage, ReplyForm, Usage};
+use crate::protocol::command::NewSessionRequest;
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::import::{ImportedMessage, ImportedSession};
@@ -23,7 +23,7 @@ const TASK_TOKENS: u32 = 2_048;
 /// A session as a program wants it.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramSession {
-    pub wish: NewSessionWish,
+    pub wish: NewSessionRequest,
     /// It is there for one answer alone.
     pub ephemeral: bool,
     /// What was said before, as the program says.

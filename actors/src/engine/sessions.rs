@@ -4,11 +4,11 @@
 use super::{Engine, move_dir};
 use crate::domain::files::FILES_DIR;
 use crate::domain::input;
-use crate::domain::session::command::{Command, SessionChange};
+use crate::domain::session::command::{self, Command};
 use crate::domain::sharing::By;
 use crate::domain::tags;
 use crate::feed::{self, Events, Feed};
-use crate::protocol::approval::ConsentMode;
+use crate::protocol::command::{NewSessionRequest, SessionChange};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
 use crate::protocol::people::UserRole;
@@ -22,27 +22,6 @@ use crate::store::{Listed, NewSession};
 /// The most characters of a title.
 pub const TITLE_CHARS: usize = 200;
 
-/// What a door asks of a new session; what is none is as the settings have it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NewSessionWish {
-    pub profile_id: Option<String>,
-    /// None: its profile's.
-    pub model: Option<String>,
-    /// How much it may do without asking.
-    pub mode: Option<ConsentMode>,
-}
-
-/// What a door asks to be changed of a session; what is none stays as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionWish {
-    pub title: Option<String>,
-    pub profile_id: Option<String>,
-    /// None inside: the profile's own.
-    pub model: Option<Option<String>>,
-    pub archived: Option<bool>,
-    pub tags: Option<Vec<String>>,
-}
-
 impl Engine {
     /// A new session. The default profile where none is named, its model, and the mode of the
     /// settings.
@@ -53,7 +32,7 @@ impl Engine {
     pub async fn create_session(
         &self,
         user: UserId,
-        wish: NewSessionWish,
+        wish: NewSessionRequest,
     ) -> Result<SessionSummary, NaviError> {
         let session = self.new_session(user, wish)?;
         if let Some(model) = &session.model {
@@ -83,9 +62,9 @@ impl Engine {
     pub(super) fn new_session(
         &self,
         user: UserId,
-        wish: NewSessionWish,
+        wish: NewSessionRequest,
     ) -> Result<NewSession, NaviError> {
-        let NewSessionWish {
+        let NewSessionRequest {
             profile_id,
             model,
             mode,
@@ -145,9 +124,9 @@ impl Engine {
         &self,
         user: UserId,
         session: SessionId,
-        wish: SessionWish,
+        wish: SessionChange,
     ) -> Result<SessionSummary, NaviError> {
-        if wish == SessionWish::default() {
+        if wish == SessionChange::default() {
             return Err(NaviError::new(
                 ErrorCode::InvalidField,
                 "nothing to change; name at least one of title, profile_id, model, tags and archived",
@@ -157,7 +136,7 @@ impl Engine {
             input::validate_model(model)?;
         }
         let profile = wish.profile_id.as_deref();
-        let change = SessionChange {
+        let change = command::SessionChange {
             title: wish.title.as_deref().map(valid_title).transpose()?,
             profile: profile
                 .map(|id| self.services.profiles.find(id))

@@ -18,7 +18,8 @@ use crate::protocol::ids::UserId;
 use crate::services::now;
 use crate::store::{Finished, Reading, Store, StoreError, UnreadSession};
 
-/// The most model calls of a pass that read sessions.
+/// The most model calls of a pass that read sessions; a message that takes several is read to its
+/// end all the same.
 const READINGS: usize = 10;
 
 /// No call takes longer, the wait for a slot included.
@@ -115,21 +116,23 @@ impl Reader {
                     return Ok(());
                 }
                 left -= 1;
-                rest = self.read_one(user, session, &choice).await?;
+                rest = self.read_one(user, session, &choice, &mut left).await?;
             }
         }
         Ok(())
     }
 
-    /// Reads a session, or its next piece; gives back what is left of it. An error ends the
-    /// pass: it is the store's or the model's, not this session's.
+    /// Reads a session, or its next piece; gives back what is left of it. Calls of the model beyond
+    /// the first come out of those that are `left`. An error ends the pass: it is the store's or
+    /// the model's, not this session's.
     async fn read_one(
         &self,
         user: UserId,
         session: UnreadSession,
         choice: &Choice,
+        left: &mut usize,
     ) -> Result<Option<UnreadSession>, Trouble> {
-        match self.read(user, session, choice).await {
+        match self.read(user, session, choice, left).await {
             Ok(rest) => Ok(rest),
             // It was deleted while it was read.
             Err(Trouble::Store(StoreError::SessionNotFound)) => Ok(None),
@@ -148,6 +151,7 @@ impl Reader {
         user: UserId,
         session: UnreadSession,
         choice: &Choice,
+        left: &mut usize,
     ) -> Result<Option<UnreadSession>, Trouble> {
         fail::fail_point!("memory::read");
         let window = context::window(&choice.model, self.context_window);
@@ -159,16 +163,21 @@ impl Reader {
             .await?;
         let facts = if extraction::is_worth_reading(&unread.said) {
             let known = self.store.memory(user).await?.facts;
-            let messages = extraction::prompt(&unread.said, &known, most_bytes);
-            let answer = self
-                .ask(user, choice, messages, (0.0, FACTS_TOKENS))
-                .await?;
-            let found = extraction::parse(&answer).ok_or_else(|| {
-                NaviError::new(
-                    ErrorCode::EmptyReply,
-                    "the model's answer held no list of facts",
-                )
-            })?;
+            let parts = extraction::parts(&unread.said, most_bytes);
+            *left = left.saturating_sub(parts.len().saturating_sub(1));
+            let mut found = Vec::new();
+            for part in parts {
+                let messages = extraction::prompt(&part, &known, most_bytes);
+                let answer = self
+                    .ask(user, choice, messages, (0.0, FACTS_TOKENS))
+                    .await?;
+                found.extend(extraction::parse(&answer).ok_or_else(|| {
+                    NaviError::new(
+                        ErrorCode::EmptyReply,
+                        "the model's answer held no list of facts",
+                    )
+                })?);
+            }
             extraction::believed(found, &unread.said, session_id)
         } else {
             Vec::new()

@@ -79,34 +79,15 @@ pub(super) fn kind_of(origin: Origin) -> &'static str {
 
 /// How a run ended; none while it goes.
 pub(crate) fn outcome_of_run(state: RunState) -> Option<&'static str> {
-    match state {
-        RunState::Running => None,
-        RunState::Completed => Some("completed"),
-        RunState::Limited => Some("limited"),
-        RunState::Stopped => Some("stopped"),
-        RunState::Failed => Some("failed"),
-        RunState::Interrupted => Some("interrupted"),
-    }
+    (state != RunState::Running).then(|| state.into())
 }
 
 pub(crate) fn outcome_of_call(outcome: ToolOutcome) -> &'static str {
-    match outcome {
-        ToolOutcome::Success => "success",
-        ToolOutcome::Failed => "failed",
-        ToolOutcome::Stopped => "stopped",
-        ToolOutcome::OutcomeUnknown => "outcome_unknown",
-        ToolOutcome::Interrupted => "interrupted",
-    }
+    outcome.into()
 }
 
 pub(crate) fn lane(priority: Priority) -> &'static str {
-    match priority {
-        Priority::Interactive => "interactive",
-        Priority::Subagent => "subagent",
-        Priority::Planning => "planning",
-        Priority::Compression => "compression",
-        Priority::Background => "background",
-    }
+    priority.into()
 }
 
 /// Of what Navi does by itself, from 50 µs on.

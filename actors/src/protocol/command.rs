@@ -1,8 +1,9 @@
-//! What a client sends on a session's socket (SPEC section 12).
+//! What a client sends on a session's socket (SPEC section 12), and asks of sessions.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::approval::ConsentMode;
 use super::file::AttachedFile;
 use super::ids::{ApprovalId, CallId, MessageId, RunId};
 use super::people::PersonRef;
@@ -178,4 +179,48 @@ pub enum PlainConsent {
     Ask,
     /// They are made, as in the mode `auto`; what asks even there is denied.
     Allow,
+}
+
+/// What a new session may be given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSessionRequest {
+    /// The default profile where absent.
+    #[serde(default)]
+    pub profile_id: Option<String>,
+    /// One that `GET /api/status` lists: another one is refused, unless a model server that may have
+    /// it is away. The profile's where absent.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// How much it may do without asking; as the settings have it where absent.
+    #[serde(default)]
+    pub mode: Option<ConsentMode>,
+}
+
+/// What can be changed of a session: at least one of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionChange {
+    /// 1 to 200 characters.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// A run that goes has it from its next iteration on.
+    #[serde(default)]
+    pub profile_id: Option<String>,
+    /// One that `GET /api/status` lists, from the next run on: another one is refused, unless a model
+    /// server that may have it is away. Null: the profile's own. A subagent whose profile names a
+    /// model has that one all the same.
+    #[serde(default, deserialize_with = "even_null")]
+    pub model: Option<Option<String>>,
+    /// In place of those that it has: at most 10, of 1 to 40 characters.
+    #[serde(default)]
+    pub tags: Option<Vec<String>>,
+    /// Puts the session away, which unpins it, or brings it back.
+    #[serde(default)]
+    pub archived: Option<bool>,
+}
+
+/// A field that is there, be it null.
+fn even_null<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(value).map(Some)
 }

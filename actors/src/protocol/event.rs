@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::IntoStaticStr;
 
 use super::approval::{ApprovalRequest, ConsentMode, DecidedBy};
 use super::command::{CallDecision, Decision, SendMode};
@@ -60,8 +61,9 @@ pub struct Delta {
 }
 
 /// Everything that a server tells a client on a session's socket.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Event {
     /// The message is committed. Sent before anything of its run.
     MessageAccepted {
@@ -363,39 +365,7 @@ impl Event {
     /// The event's `type` on the wire.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::MessageAccepted { .. } => "message_accepted",
-            Self::QueueChanged { .. } => "queue_changed",
-            Self::MessageSteered { .. } => "message_steered",
-            Self::BranchChanged { .. } => "branch_changed",
-            Self::StreamStart { .. } => "stream_start",
-            Self::PlanReady { .. } => "plan_ready",
-            Self::SubagentStarted { .. } => "subagent_started",
-            Self::SubagentFinished { .. } => "subagent_finished",
-            Self::ProfileSwitched { .. } => "profile_switched",
-            Self::ContextCompressed { .. } => "context_compressed",
-            Self::RunWaiting { .. } => "run_waiting",
-            Self::ThinkingDelta(_) => "thinking_delta",
-            Self::ThinkingEnd { .. } => "thinking_end",
-            Self::TurnThinking { .. } => "turn_thinking",
-            Self::StreamDelta(_) => "stream_delta",
-            Self::ToolStarted { .. } => "tool_started",
-            Self::ToolOutput { .. } => "tool_output",
-            Self::ToolCall { .. } => "tool_call",
-            Self::ApprovalRequested { .. } => "approval_requested",
-            Self::ApprovalResolved { .. } => "approval_resolved",
-            Self::CallResolved { .. } => "call_resolved",
-            Self::ModeChanged { .. } => "mode_changed",
-            Self::ModelChanged { .. } => "model_changed",
-            Self::TodoUpdated { .. } => "todo_updated",
-            Self::StreamEnd { .. } => "stream_end",
-            Self::StreamStopped {} => "stream_stopped",
-            Self::RunInterrupted { .. } => "run_interrupted",
-            Self::Notice { .. } => "notice",
-            Self::Error { .. } => "error",
-            Self::Resync { .. } => "resync",
-            Self::Pong {} => "pong",
-        }
+        self.into()
     }
 }
 

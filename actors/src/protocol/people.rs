@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{EnumIter, IntoEnumIterator, IntoStaticStr, VariantNames};
 
 use super::ids::UserId;
 
@@ -25,8 +26,10 @@ pub enum UserRole {
 /// What a token is good for. A browser's login is good for all of it.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    EnumIter, IntoStaticStr, VariantNames,
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Scope {
     /// Looks at conversations, and at how the service stands.
     Read,
@@ -43,26 +46,9 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Read,
-        Self::Run,
-        Self::Consent,
-        Self::Files,
-        Self::Memory,
-        Self::Admin,
-    ];
-
     /// Its word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Run => "run",
-            Self::Consent => "consent",
-            Self::Files => "files",
-            Self::Memory => "memory",
-            Self::Admin => "admin",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -70,14 +56,11 @@ impl FromStr for Scope {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter();
-        known
-            .into_iter()
-            .find(|it| it.name() == text)
-            .ok_or_else(|| {
-                let names = Self::ALL.map(Self::name).join(", ");
-                format!("\"{text}\" is no scope; there are {names}")
-            })
+        let known = Self::iter().find(|it| it.name() == text);
+        known.ok_or_else(|| {
+            let names = Self::VARIANTS.join(", ");
+            format!("\"{text}\" is no scope; there are {names}")
+        })
     }
 }
 
@@ -103,7 +86,7 @@ impl Scopes {
 
     /// Those that are in it, in their order.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
-        Scope::ALL.into_iter().filter(move |scope| self.has(*scope))
+        Scope::iter().filter(move |scope| self.has(*scope))
     }
 
     /// Whether there is none.
@@ -203,7 +186,7 @@ mod tests {
 
     #[test]
     fn scopes_are_told_and_read_by_name() {
-        assert_eq!(Scopes::ALL.iter().count(), Scope::ALL.len());
+        assert_eq!(Scopes::ALL.iter().count(), Scope::iter().len());
         assert_eq!(
             "run, read".parse(),
             Ok::<Scopes, String>([Scope::Read, Scope::Run].into_iter().collect())

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{EnumIter, IntoEnumIterator, IntoStaticStr, VariantNames};
 
 /// The longest name of one host, server, tool or skill.
 const MAX_NAME_CHARS: usize = 100;
@@ -14,8 +15,10 @@ const MAX_NAME_CHARS: usize = 100;
 /// The kinds of what is granted.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    EnumIter, IntoStaticStr, VariantNames,
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PowerKind {
     /// Commands on the machine, as the sandbox holds them.
     Terminal,
@@ -37,32 +40,9 @@ pub enum PowerKind {
 }
 
 impl PowerKind {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Terminal,
-        Self::OutsideFiles,
-        Self::LocalNetwork,
-        Self::WebSearch,
-        Self::HomeAssistant,
-        Self::Ssh,
-        Self::Mcp,
-        Self::UserTools,
-        Self::Skills,
-    ];
-
     /// Its word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Terminal => "terminal",
-            Self::OutsideFiles => "outside_files",
-            Self::LocalNetwork => "local_network",
-            Self::WebSearch => "web_search",
-            Self::HomeAssistant => "home_assistant",
-            Self::Ssh => "ssh",
-            Self::Mcp => "mcp",
-            Self::UserTools => "user_tools",
-            Self::Skills => "skills",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Whether single ones of it can be granted.
@@ -106,9 +86,9 @@ impl FromStr for Power {
             Some((kind, name)) => (kind, Some(name)),
             None => (text, None),
         };
-        let mut kinds = PowerKind::ALL.into_iter();
+        let mut kinds = PowerKind::iter();
         let Some(kind) = kinds.find(|it| it.name() == kind) else {
-            let all = PowerKind::ALL.map(PowerKind::name).join(", ");
+            let all = PowerKind::VARIANTS.join(", ");
             return Err(format!("\"{text}\" is nothing to grant; there are {all}"));
         };
         let Some(name) = name else {
@@ -201,7 +181,7 @@ mod tests {
         assert!(!powers.has(PowerKind::Mcp));
         assert!(!powers.has_named(PowerKind::Mcp, "notes2"));
         assert!(!powers.has_named(PowerKind::UserTools, "notes"));
-        for kind in PowerKind::ALL {
+        for kind in PowerKind::iter() {
             assert!(Powers::All.has(kind));
             assert_eq!(Power::of(kind).as_str().parse(), Ok(Power::of(kind)));
         }

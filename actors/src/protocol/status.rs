@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use super::approval::ConsentMode;
 use super::people::UserRole;
@@ -11,8 +12,10 @@ use super::phrase::{Phrase, PhraseCode, Trouble};
 /// The kinds of backend.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    EnumString, IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum BackendKind {
     Ollama,
     Openai,
@@ -23,19 +26,13 @@ impl BackendKind {
     /// The name on the wire and in settings.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ollama => "ollama",
-            Self::Openai => "openai",
-            Self::Starter => "starter",
-        }
+        self.into()
     }
 
     /// The kind of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Ollama, Self::Openai, Self::Starter]
-            .into_iter()
-            .find(|kind| kind.as_str() == name)
+        name.parse().ok()
     }
 }
 

@@ -187,9 +187,11 @@ impl Driver {
         agents: &Arc<dyn Agents>,
     ) -> Ruling {
         let call = &planned.call;
-        let (CallPlan::Run { .. }, Some(prepared)) = (&planned.plan, self.prepared.get(&call.id))
-        else {
-            // Its result says what was wrong with it.
+        if let CallPlan::Refuse(reason) = &planned.plan {
+            return Ruling::Refuse(refused(reason.clone()), None);
+        }
+        let Some(prepared) = self.prepared.get(&call.id) else {
+            // Its result says that it was lost.
             return Ruling::Run(None, None);
         };
         // As it is now: the plan may be from before a restart.

@@ -20,7 +20,7 @@ use super::{FileChanges, Work};
 use crate::domain::consent;
 use crate::domain::files::FileViews;
 use crate::domain::model_choice::RunConfig;
-use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall};
+use crate::domain::run_loop::{CallResult, PlannedCall};
 use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::Reply;
@@ -219,10 +219,6 @@ impl Driver {
         let files = self.services.files.clone();
         let session_id = self.session_id;
         let run = self.in_run();
-        let refusal = match &planned.plan {
-            CallPlan::Refuse(reason) => Some(reason.clone()),
-            CallPlan::Run { .. } => None,
-        };
         let prepared = self.prepared.get(&call_id).cloned();
         let mut live = self.run_loop.asked_by(&call_id).map(|message_id| {
             let piece = OutputOf {
@@ -246,10 +242,9 @@ impl Driver {
                 Some(prepared) => Some(still_granted(&people, prepared, context.user_id).await),
                 None => None,
             };
-            let (answer, outside) = match (refusal, granted) {
-                (Some(refusal), _) => (Err(ToolError(refusal)), false),
-                (None, Some(Err(refusal))) => (Err(refusal), false),
-                (None, Some(Ok(prepared))) => {
+            let (answer, outside) = match granted {
+                Some(Err(refusal)) => (Err(refusal), false),
+                Some(Ok(prepared)) => {
                     files.used_by_call(session_id, &prepared.args).await;
                     origins.look(&prepared).await;
                     let (owner, tool) = (context.user_id, &prepared.tool.spec().name);
@@ -264,7 +259,7 @@ impl Driver {
                     }
                     (answer, origins.is_outside(&prepared).await)
                 }
-                (None, None) => (
+                None => (
                     Err(ToolError("this call was lost; make it again".to_owned())),
                     false,
                 ),
@@ -353,6 +348,7 @@ async fn approved_or_free(
 
 async fn execute(prepared: PreparedCall, context: ToolContext) -> ToolResult {
     let limit = Duration::from_millis(prepared.tool.spec().time_limit_ms);
+    let margin = prepared.tool.margin();
     let name = prepared.tool.spec().name.clone();
     let stop = context.stop.clone();
     let ended = stop.clone();
@@ -375,7 +371,7 @@ async fn execute(prepared: PreparedCall, context: ToolContext) -> ToolResult {
     }));
     // Blocking work that a tool handed out heeds the token: dropping the task does not end it.
     let _guard = stop.drop_guard();
-    match tokio::time::timeout(limit, task).await {
+    match tokio::time::timeout(limit + margin, task).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
             tracing::error!(tool = name, %error, "tool panicked");

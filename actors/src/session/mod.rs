@@ -272,7 +272,8 @@ impl SessionActor {
                         // What was submitted is not told and not acknowledged. The root reads
                         // the session again from the store.
                         tracing::error!(session = %actor.id, %error, "commit failed, session starts over");
-                        if matches!(error, StoreError::Unsettled(_)) {
+                        let is_unknown = matches!(error, StoreError::Unsettled(_));
+                        if is_unknown || actor.telling.has_told_beyond_log() {
                             actor.guard.mark_unsettled();
                         }
                         actor.tell_cut_off();
@@ -350,8 +351,8 @@ impl SessionActor {
         });
     }
 
-    /// The calls under way that only read. One that cannot be looked up any more may have
-    /// changed something.
+    /// The calls under way that only read. One that cannot be looked up any more, or would be
+    /// refused by now, may have changed something: what is refused never begins.
     fn calls_that_read(&self) -> HashSet<CallId> {
         let registry = self.services.toolbox.now();
         let calls = self.session.calls_under_way().into_iter();
@@ -359,10 +360,7 @@ impl SessionActor {
             .filter(|call| {
                 let named = std::slice::from_ref(&call.name);
                 let found = registry.prepare(&call.name, &call.arguments, named);
-                // A call that would be refused was.
-                found.map_or(registry.has(&call.name), |ready| {
-                    ready.effect == tool::Effect::Read
-                })
+                found.is_ok_and(|ready| ready.effect == tool::Effect::Read)
             })
             .map(|call| call.id.clone())
             .collect()

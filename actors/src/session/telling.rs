@@ -177,6 +177,13 @@ impl<T> Telling<T> {
         self.sequencer.told_seq() > self.begins_after
     }
 
+    /// Whether text was told that may be in no commit. Where one fails, whoever was told it is to
+    /// begin anew: what the log lacks is never taken back otherwise.
+    #[must_use]
+    pub fn has_told_beyond_log(&self) -> bool {
+        self.sequencer.beyond_log().next().is_some()
+    }
+
     /// Whether the tab may begin with that: it is simply what came after its cursor. Any other
     /// waits for what was submitted before. A session that was just read closes the run that it
     /// found open, whose end does not tell what it had said, or lets it go on: until it has told

@@ -1,12 +1,15 @@
 //! Subagents' runs: what a crash leaves of them, and their part of the log.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sea_orm::{ConnectionTrait, Statement};
 
+use super::model_call_tests::{call, made};
 use super::testing::{Part, TestDb, Writer, ended, event, on_both, run, user_message};
 use super::types::{LogCursor, LogItem, PageLimits};
 use super::{Store, StoreError};
+use crate::domain::session::state::TokensUsed;
 use crate::domain::session::stored::StartedCall;
 use crate::domain::session::write::{ChunkRow, EventRow, RunRow, Write};
 use crate::protocol::event::PartKind;
@@ -68,6 +71,10 @@ async fn a_load_finds_the_children_that_a_crash_left(db: TestDb) {
             Write::Chunk(piece(&mut text, &open, 2, "half ")),
             Write::Chunk(piece(&mut said, &done, 2, "all of it")),
             Write::Chunk(piece(&mut text, &open, 2, "said")),
+            made(&run, call("a", None, Vec::new())),
+            made(&open, call("b", None, Vec::new())),
+            made(&open, call("c", None, Vec::new())),
+            made(&done, call("d", None, Vec::new())),
             ended(&done, RunState::Completed),
         ])
         .await
@@ -87,6 +94,13 @@ async fn a_load_finds_the_children_that_a_crash_left(db: TestDb) {
         lent: true,
     }];
     assert_eq!(loaded.started_calls, started, "the foreground's alone");
+    let used = |calls| TokensUsed {
+        prompt: 100 * calls,
+        completion: 7 * calls,
+        cached: 60 * calls,
+    };
+    let known = BTreeMap::from([(run.run_id, used(1)), (open.run_id, used(2))]);
+    assert_eq!(loaded.used, known);
 
     let mut writes: Vec<_> = [&nested, &open, &run]
         .map(|run| ended(run, RunState::Interrupted))

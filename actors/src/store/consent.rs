@@ -14,7 +14,7 @@ use super::rows::person_ref;
 use super::values::{
     DbText, db_time, from_json, name_of, named, option_from_json, option_to_json, to_json,
 };
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::domain::consent::Asking;
 use crate::domain::session::write::{ConsentRow, NewRule};
 use crate::protocol::approval::{
@@ -170,10 +170,8 @@ impl Store {
     /// # Errors
     /// As the store's other writes.
     pub async fn purge_consent_log(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
-        consent_entry::Entity::delete_many()
-            .filter(consent_entry::Column::At.lt(db_time(before)))
-            .exec(&self.write)
-            .await?;
+        let old = consent_entry::Column::At.lt(db_time(before));
+        delete::<consent_entry::Entity>(&self.write, old).await?;
         let users: Vec<Uuid> = consent_entry::Entity::find()
             .select_only()
             .column(consent_entry::Column::UserId)

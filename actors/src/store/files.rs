@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SimpleExpr};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder,
-    QuerySelect, Select,
+    ColumnTrait, ConnectionTrait, DerivePartialModel, EntityTrait, FromQueryResult, QueryFilter,
+    QueryOrder, QuerySelect, Select,
 };
 use uuid::Uuid;
 
@@ -73,7 +73,8 @@ pub struct FileQuota {
 }
 
 /// A file's row without its text, which may be long.
-#[derive(Debug, FromQueryResult)]
+#[derive(Debug, DerivePartialModel)]
+#[sea_orm(entity = "session_file::Entity")]
 struct HeadRow {
     id: Uuid,
     name: DbText,
@@ -164,7 +165,7 @@ impl Store {
         let rows = heads(session_id)
             .order_by_asc(session_file::Column::CreatedAt)
             .order_by_asc(session_file::Column::Id)
-            .into_model::<HeadRow>()
+            .into_partial_model::<HeadRow>()
             .all(&self.read)
             .await?;
         rows.into_iter().map(from_head).collect()
@@ -181,7 +182,7 @@ impl Store {
     ) -> Result<Option<StoredFile>, StoreError> {
         heads(session_id)
             .filter(session_file::Column::Id.eq(file_id.0))
-            .into_model::<HeadRow>()
+            .into_partial_model::<HeadRow>()
             .one(&self.read)
             .await?
             .map(from_head)
@@ -199,7 +200,7 @@ impl Store {
     ) -> Result<Vec<StoredFile>, StoreError> {
         let rows = heads(session_id)
             .filter(session_file::Column::Path.is_in(paths))
-            .into_model::<HeadRow>()
+            .into_partial_model::<HeadRow>()
             .all(&self.read)
             .await?;
         rows.into_iter().map(from_head).collect()
@@ -415,23 +416,7 @@ fn there(session_id: SessionId) -> sea_orm::Condition {
 }
 
 fn heads(session_id: SessionId) -> Select<session_file::Entity> {
-    session_file::Entity::find()
-        .select_only()
-        .columns([
-            session_file::Column::Id,
-            session_file::Column::Name,
-            session_file::Column::Path,
-            session_file::Column::MediaType,
-            session_file::Column::Bytes,
-            session_file::Column::Source,
-            session_file::Column::HasImage,
-            session_file::Column::TextBytes,
-            session_file::Column::Problem,
-            session_file::Column::ProblemPhrase,
-            session_file::Column::CreatedAt,
-            session_file::Column::LastUsedAt,
-        ])
-        .filter(there(session_id))
+    session_file::Entity::find().filter(there(session_id))
 }
 
 /// A row from before there were codes has the text alone.

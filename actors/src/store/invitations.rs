@@ -14,7 +14,7 @@ use super::people::{
 use super::rows::invitation_from_row;
 use super::types::{Invitation, SecretHash, User};
 use super::values::{db_time, name_of};
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::protocol::ids::UserId;
 
 /// What became of an invitation.
@@ -87,11 +87,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn delete_invitation(&self, id: Uuid) -> Result<bool, StoreError> {
-        let deleted = invitation::Entity::delete_many()
-            .filter(invitation::Column::Id.eq(id))
-            .exec(&self.write)
-            .await?;
-        Ok(deleted.rows_affected > 0)
+        let it = invitation::Column::Id.eq(id);
+        Ok(delete::<invitation::Entity>(&self.write, it).await? > 0)
     }
 
     /// Uses an invitation up: once, whoever is fastest.
@@ -125,18 +122,11 @@ impl Store {
                 // Whoever had the old password, or a passkey that was lost, has nothing of it; nor
                 // of codes and tokens that they made while they were in.
                 end_logins(&transaction, id, None).await?;
-                api_token::Entity::delete_many()
-                    .filter(api_token::Column::UserId.eq(id.0))
-                    .exec(&transaction)
-                    .await?;
-                passkey::Entity::delete_many()
-                    .filter(passkey::Column::UserId.eq(id.0))
-                    .exec(&transaction)
-                    .await?;
-                recovery_code::Entity::delete_many()
-                    .filter(recovery_code::Column::UserId.eq(id.0))
-                    .exec(&transaction)
-                    .await?;
+                let theirs = api_token::Column::UserId.eq(id.0);
+                delete::<api_token::Entity>(&transaction, theirs).await?;
+                delete::<passkey::Entity>(&transaction, passkey::Column::UserId.eq(id.0)).await?;
+                let theirs = recovery_code::Column::UserId.eq(id.0);
+                delete::<recovery_code::Entity>(&transaction, theirs).await?;
                 Accepted::Renewed(user)
             }
         };
@@ -149,20 +139,15 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn purge_invitations(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
-        invitation::Entity::delete_many()
-            .filter(invitation::Column::ExpiresAt.lte(db_time(now)))
-            .exec(&self.write)
-            .await?;
+        let old = invitation::Column::ExpiresAt.lte(db_time(now));
+        delete::<invitation::Entity>(&self.write, old).await?;
         Ok(())
     }
 }
 
 /// Takes back what somebody made who invites nobody any more.
 pub(super) async fn take_back(db: &impl ConnectionTrait, maker: UserId) -> Result<(), StoreError> {
-    invitation::Entity::delete_many()
-        .filter(invitation::Column::MadeBy.eq(maker.0))
-        .exec(db)
-        .await?;
+    delete::<invitation::Entity>(db, invitation::Column::MadeBy.eq(maker.0)).await?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //! the newest run, what waits, and what is open.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait};
 use sea_orm::{
@@ -12,7 +12,7 @@ use sea_orm::{
 use uuid::Uuid;
 
 use super::consent::waiting;
-use super::entities::{branch, chunk, event, message, queued_message, run, session};
+use super::entities::{branch, chunk, event, message, model_call, queued_message, run, session};
 use super::rows::{
     SummaryRow, branch_from_row, chunk_from_row, message_from_row, queued_from_row, run_from_row,
     summary_from_row,
@@ -21,6 +21,7 @@ use super::run_log::{told_branch, with_descendants};
 use super::values::{DbText, from_db, from_json, name_of, named};
 use super::{Store, StoreError, shares};
 use crate::domain::history::Branch;
+use crate::domain::session::state::TokensUsed;
 use crate::domain::session::stored::{
     AcceptedId, CLIENT_IDS, ChildCall, LoadedSession, MAX_SPANS, Span, StartedCall,
 };
@@ -126,6 +127,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         None => Vec::new(),
     };
     let child_calls = child_calls(moment, &running).await?;
+    let used = used(moment, &running).await?;
     let started_calls = match &last_run {
         Some(run) if run.state == name_of(&RunState::Running)? => {
             started_calls(moment, run.id).await?
@@ -193,6 +195,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         spans,
         started_calls,
         child_calls,
+        used,
     };
     shares::fill(moment, std::slice::from_mut(&mut loaded.summary)).await?;
     Ok(loaded)
@@ -317,6 +320,40 @@ async fn child_calls(
         }
     }
     Ok(open)
+}
+
+/// What the model calls of these runs used.
+async fn used(
+    moment: &DatabaseTransaction,
+    running: &[run::Model],
+) -> Result<BTreeMap<RunId, TokensUsed>, StoreError> {
+    use model_call::Column;
+    if running.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    // PostgreSQL's sum of these is no whole number by its type.
+    let sum = |column: Column| column.sum().cast_as("BIGINT");
+    let rows: Vec<(Uuid, Option<i64>, Option<i64>, Option<i64>)> = model_call::Entity::find()
+        .select_only()
+        .column(Column::RunId)
+        .column_as(sum(Column::PromptTokens), "prompt_tokens")
+        .column_as(sum(Column::CompletionTokens), "completion_tokens")
+        .column_as(sum(Column::CachedTokens), "cached_tokens")
+        .filter(Column::RunId.is_in(running.iter().map(|run| run.id)))
+        .group_by(Column::RunId)
+        .into_tuple()
+        .all(moment)
+        .await?;
+    rows.into_iter()
+        .map(|(run_id, prompt, completion, cached)| {
+            let used = TokensUsed {
+                prompt: from_db("model_calls.prompt_tokens", prompt.unwrap_or(0))?,
+                completion: from_db("model_calls.completion_tokens", completion.unwrap_or(0))?,
+                cached: from_db("model_calls.cached_tokens", cached.unwrap_or(0))?,
+            };
+            Ok((RunId(run_id), used))
+        })
+        .collect()
 }
 
 /// What the run said, after the message that it answers.

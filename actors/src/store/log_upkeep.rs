@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::entities::{chunk, event, model_call, prompt_part, run, session};
 use super::log::{first_event, last_seq};
 use super::values::{DbText, db_time, from_json, name_of, to_db};
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::domain::model_calls::Recipe;
 use crate::protocol::ids::SessionId;
 use crate::protocol::session::RunState;
@@ -116,10 +116,7 @@ impl Store {
             .all(&transaction)
             .await?;
         let is_more = ids.last().is_some_and(|last| *last < upto);
-        model_call::Entity::delete_many()
-            .filter(model_call::Column::Id.is_in(ids))
-            .exec(&transaction)
-            .await?;
+        delete::<model_call::Entity>(&transaction, model_call::Column::Id.is_in(ids)).await?;
         if !is_more {
             remove_unnamed_parts(&transaction, id).await?;
         }
@@ -230,10 +227,7 @@ async fn remove_chunks(
 ) -> Result<bool, StoreError> {
     let ids = loose_chunks(transaction, id, ROWS).await?;
     let is_full = ids.len() as u64 == ROWS;
-    chunk::Entity::delete_many()
-        .filter(chunk::Column::Id.is_in(ids))
-        .exec(transaction)
-        .await?;
+    delete::<chunk::Entity>(transaction, chunk::Column::Id.is_in(ids)).await?;
     Ok(is_full)
 }
 

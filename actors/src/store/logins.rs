@@ -14,7 +14,7 @@ use super::entities::{api_token, user, web_login};
 use super::rows::{hash_from, login_from_row, scopes_from, user_from_row};
 use super::types::{ApiToken, IdentityKey, KeyOwner, NewToken, SecretHash, User, WebLogin};
 use super::values::{DbText, db_time};
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::protocol::ids::UserId;
 use crate::protocol::people::Scopes;
 
@@ -61,10 +61,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn purge_tokens(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
-        api_token::Entity::delete_many()
-            .filter(api_token::Column::ExpiresAt.lt(db_time(before)))
-            .exec(&self.write)
-            .await?;
+        let old = api_token::Column::ExpiresAt.lt(db_time(before));
+        delete::<api_token::Entity>(&self.write, old).await?;
         Ok(())
     }
 
@@ -359,11 +357,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn purge_web_logins(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
-        let purged = web_login::Entity::delete_many()
-            .filter(web_login::Column::ExpiresAt.lte(db_time(now)))
-            .exec(&self.write)
-            .await?;
-        Ok(purged.rows_affected)
+        let old = web_login::Column::ExpiresAt.lte(db_time(now));
+        Ok(delete::<web_login::Entity>(&self.write, old).await?)
     }
 }
 

@@ -19,7 +19,7 @@ use super::memory_facts::{
     changed_at, facts, find, former_from_row, former_of, is, lock, refresh, save,
 };
 use super::values::db_time;
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::domain::memory::{FactName, MAX_FORGOTTEN, NewFact};
 use crate::protocol::ids::UserId;
 use crate::protocol::memory::{Fact, FormerFact};
@@ -205,11 +205,8 @@ impl Store {
         let transaction = self.begin_write().await?;
         lock(&transaction, user, now).await?;
         // The history goes with its fact.
-        let deleted = memory_fact::Entity::delete_many()
-            .filter(is(user, name))
-            .exec(&transaction)
-            .await?;
-        if deleted.rows_affected == 0 {
+        let deleted = delete::<memory_fact::Entity>(&transaction, is(user, name)).await?;
+        if deleted == 0 {
             return Ok(false);
         }
         note_forgotten(&transaction, user, name, now).await?;
@@ -226,14 +223,9 @@ impl Store {
     pub async fn forget_all(&self, user: UserId, now: DateTime<Utc>) -> Result<(), StoreError> {
         let transaction = self.begin_write().await?;
         lock(&transaction, user, now).await?;
-        memory_fact::Entity::delete_many()
-            .filter(memory_fact::Column::UserId.eq(user.0))
-            .exec(&transaction)
-            .await?;
-        memory_forgotten::Entity::delete_many()
-            .filter(memory_forgotten::Column::UserId.eq(user.0))
-            .exec(&transaction)
-            .await?;
+        delete::<memory_fact::Entity>(&transaction, memory_fact::Column::UserId.eq(user.0)).await?;
+        let theirs = memory_forgotten::Column::UserId.eq(user.0);
+        delete::<memory_forgotten::Entity>(&transaction, theirs).await?;
         take_all_as_read(&transaction, user, now).await?;
         refresh(&transaction, user, now).await?;
         transaction.commit().await?;

@@ -10,7 +10,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::StoreError;
+use super::{StoreError, delete};
 use super::entities::{memory_fact, memory_forgotten, memory_former, memory_summary};
 use super::memory::SavedFact;
 use super::values::db_time;
@@ -139,10 +139,7 @@ async fn create(
     memory_fact::Entity::insert(fact_to_row(user, &fact))
         .exec_without_returning(transaction)
         .await?;
-    memory_forgotten::Entity::delete_many()
-        .filter(forgotten_is(user, &name))
-        .exec(transaction)
-        .await?;
+    delete::<memory_forgotten::Entity>(transaction, forgotten_is(user, &name)).await?;
     Ok(SavedFact::Created(fact))
 }
 

@@ -78,9 +78,10 @@ pub use ways_in::WaysIn;
 
 use std::sync::Arc;
 
+use sea_orm::sea_query::IntoCondition;
 use sea_orm::{
-    DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
-    SqliteTransactionMode, TransactionOptions, TransactionTrait,
+    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, EntityTrait,
+    IsolationLevel, QueryFilter, SqliteTransactionMode, TransactionOptions, TransactionTrait,
 };
 
 use self::database_file::DatabaseFile;
@@ -191,6 +192,15 @@ async fn begin(
     begun
         .await
         .unwrap_or_else(|error| Err(DbErr::Custom(error.to_string())))
+}
+
+/// Deletes the rows of a table that are so. Gives back how many.
+async fn delete<E: EntityTrait>(
+    db: &impl ConnectionTrait,
+    so: impl IntoCondition,
+) -> Result<u64, DbErr> {
+    let deleted = E::delete_many().filter(so).exec(db).await?;
+    Ok(deleted.rows_affected)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::logins::end_logins;
 use super::rows::user_from_row;
 use super::types::{Person, SecretHash, User};
 use super::values::{db_time, name_of};
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::protocol::ids::UserId;
 use crate::protocol::people::UserRole;
 
@@ -284,10 +284,7 @@ pub(super) async fn write_credentials(
         ..Default::default()
     };
     let user = user_from_row(user::Entity::update(row).exec(db).await?)?;
-    invitation::Entity::delete_many()
-        .filter(invitation::Column::UserId.eq(id.0))
-        .exec(db)
-        .await?;
+    delete::<invitation::Entity>(db, invitation::Column::UserId.eq(id.0)).await?;
     Ok(user)
 }
 

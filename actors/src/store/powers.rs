@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::entities::{power, user};
 use super::people::present;
 use super::rows::user_from_row;
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::protocol::ids::UserId;
 use crate::protocol::people::UserRole;
 use crate::protocol::powers::{Power, Powers};
@@ -94,10 +94,7 @@ impl Store {
                 return Ok(false);
             }
         }
-        power::Entity::delete_many()
-            .filter(holder.rows())
-            .exec(&transaction)
-            .await?;
+        delete::<power::Entity>(&transaction, holder.rows()).await?;
         let rows = powers.into_iter().map(|granted| power::ActiveModel {
             id: NotSet,
             user_id: Set(holder.id()),

@@ -8,7 +8,7 @@ use super::entities::record_line;
 use super::rows::record_from_row;
 use super::types::{RecordEntry, RecordRow};
 use super::values::{DbText, db_time, name_of};
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::protocol::ids::UserId;
 
 impl Store {
@@ -65,10 +65,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn purge_record(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
-        record_line::Entity::delete_many()
-            .filter(record_line::Column::At.lt(db_time(before)))
-            .exec(&self.write)
-            .await?;
+        let old = record_line::Column::At.lt(db_time(before));
+        delete::<record_line::Entity>(&self.write, old).await?;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, PaginatorTrait as _, Q
 
 use super::entities::{recovery_code, user};
 use super::types::SecretHash;
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::protocol::ids::UserId;
 
 impl Store {
@@ -18,10 +18,8 @@ impl Store {
         codes: &[SecretHash],
     ) -> Result<(), StoreError> {
         let transaction = self.begin_write().await?;
-        recovery_code::Entity::delete_many()
-            .filter(recovery_code::Column::UserId.eq(id.0))
-            .exec(&transaction)
-            .await?;
+        let theirs = recovery_code::Column::UserId.eq(id.0);
+        delete::<recovery_code::Entity>(&transaction, theirs).await?;
         let rows = codes.iter().map(|code| recovery_code::ActiveModel {
             hash: Set(code.0.to_vec()),
             user_id: Set(id.0),

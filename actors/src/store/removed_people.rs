@@ -14,7 +14,7 @@ use super::invitations::take_back;
 use super::people::{Changed, is_last_admin, present};
 use super::rows::user_from_row;
 use super::values::db_time;
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::protocol::ids::UserId;
 
 impl Store {
@@ -41,10 +41,7 @@ impl Store {
         let of = id.0;
         macro_rules! delete_theirs {
             ($($table:ident),+ $(,)?) => {$(
-                $table::Entity::delete_many()
-                    .filter($table::Column::UserId.eq(of))
-                    .exec(&transaction)
-                    .await?;
+                delete::<$table::Entity>(&transaction, $table::Column::UserId.eq(of)).await?;
             )+};
         }
         delete_theirs!(
@@ -74,14 +71,10 @@ impl Store {
                 .and_where(session::Column::UserId.eq(of))
                 .take()
         };
-        session_person::Entity::delete_many()
-            .filter(session_person::Column::SessionId.in_subquery(theirs()))
-            .exec(&transaction)
-            .await?;
-        session_link::Entity::delete_many()
-            .filter(session_link::Column::SessionId.in_subquery(theirs()))
-            .exec(&transaction)
-            .await?;
+        let shared = session_person::Column::SessionId.in_subquery(theirs());
+        delete::<session_person::Entity>(&transaction, shared).await?;
+        let linked = session_link::Column::SessionId.in_subquery(theirs());
+        delete::<session_link::Entity>(&transaction, linked).await?;
         let row = user::ActiveModel {
             id: Set(of),
             name_key: Set(None),

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::FromQueryResult;
+use sea_orm::DerivePartialModel;
 use uuid::Uuid;
 
 use super::StoreError;
 use super::entities::{
-    branch, chunk, event, invitation, message, queued_message, record_line, run, user, web_login,
+    branch, chunk, event, invitation, message, queued_message, record_line, run, session, user,
+    web_login,
 };
+use super::sessions::requests_waiting;
 use super::types::{
     IdentityKey, Invitation, RecordEntry, RecordRow, SecretHash, SignOn, User, WebLogin,
 };
@@ -314,7 +316,8 @@ pub(super) fn chunk_from_row(row: chunk::Model) -> Result<ChunkRow, StoreError> 
 }
 
 /// What the session list needs of a session, without its todo list and notes.
-#[derive(Debug, FromQueryResult)]
+#[derive(Debug, DerivePartialModel)]
+#[sea_orm(entity = "session::Entity")]
 pub(super) struct SummaryRow {
     pub(super) id: Uuid,
     pub(super) user_id: Uuid,
@@ -330,8 +333,10 @@ pub(super) struct SummaryRow {
     pub(super) created_at: DateTime<Utc>,
     pub(super) last_active: DateTime<Utc>,
     /// That of the newest foreground run.
+    #[sea_orm(from_expr = "run::Column::State")]
     pub(super) run_state: Option<String>,
     /// How many requests for consent wait for an answer.
+    #[sea_orm(from_expr = "requests_waiting()")]
     pub(super) asks: i64,
 }
 

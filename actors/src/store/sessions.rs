@@ -1,6 +1,7 @@
 //! Sessions as a whole: which there are, whose, and their way in and out of the world.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::Set;
@@ -94,6 +95,7 @@ impl Store {
             spans: Vec::new(),
             started_calls: Vec::new(),
             child_calls: Vec::new(),
+            used: BTreeMap::new(),
             mode: Some(new.mode),
             tainted_at: None,
             approvals: Vec::new(),
@@ -122,7 +124,7 @@ impl Store {
                 .order_by_desc(session::Column::Pinned)
                 .order_by_desc(session::Column::LastActive)
                 .order_by_desc(session::Column::Id)
-                .into_model::<SummaryRow>()
+                .into_partial_model::<SummaryRow>()
         };
         let mut rows = of_list(session::Column::UserId.eq(user_id.0))
             .all(&self.read)
@@ -162,7 +164,7 @@ impl Store {
             .filter(session::Column::Id.eq(id.0))
             .filter(session::Column::UserId.eq(user_id.0))
             .filter(session::Column::DeletedAt.is_null())
-            .into_model::<SummaryRow>()
+            .into_partial_model::<SummaryRow>()
             .one(&self.read)
             .await?
             .map_or(Err(StoreError::SessionNotFound), summary_from_row)?;
@@ -428,13 +430,18 @@ pub(super) async fn require_session(
         .ok_or(StoreError::SessionNotFound)
 }
 
-/// Sessions with the state of their newest foreground run.
+/// Sessions with their newest foreground run.
 fn summaries() -> Select<session::Entity> {
     let last_run: RelationDef = session::Entity::belongs_to(run::Entity)
         .from(session::Column::LastRunId)
         .to(run::Column::Id)
         .into();
-    let waiting = Query::select()
+    session::Entity::find().join(JoinType::LeftJoin, last_run)
+}
+
+/// How many requests for consent wait in a session.
+pub(super) fn requests_waiting() -> Expr {
+    Query::select()
         .expr(Expr::col((approval::Entity, approval::Column::Id)).count())
         .from(approval::Entity)
         .and_where(
@@ -442,25 +449,6 @@ fn summaries() -> Select<session::Entity> {
                 .equals((session::Entity, session::Column::Id)),
         )
         .and_where(Expr::col((approval::Entity, approval::Column::Decision)).is_null())
-        .take();
-    session::Entity::find()
-        .select_only()
-        .columns([
-            session::Column::Id,
-            session::Column::UserId,
-            session::Column::Title,
-            session::Column::ProfileId,
-            session::Column::Model,
-            session::Column::Pinned,
-            session::Column::Archived,
-            session::Column::Ephemeral,
-            session::Column::Tags,
-            session::Column::SharedAt,
-            session::Column::ContextTokenCount,
-            session::Column::CreatedAt,
-            session::Column::LastActive,
-        ])
-        .column_as(run::Column::State, "run_state")
-        .expr_as(waiting, "asks")
-        .join(JoinType::LeftJoin, last_run)
+        .take()
+        .into()
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::entities::{session, session_link, session_person, user};
 use super::types::{Found, LinkRow, SecretHash};
 use super::values::{DbText, db_time};
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::domain::sharing::{By, MAX_LINKS, MAX_PEOPLE, Reach};
 use crate::protocol::ids::{LinkId, SessionId, UserId};
 use crate::protocol::people::PersonRef;
@@ -281,10 +281,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn purge_session_links(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
-        session_link::Entity::delete_many()
-            .filter(session_link::Column::ExpiresAt.lte(db_time(now)))
-            .exec(&self.write)
-            .await?;
+        let old = session_link::Column::ExpiresAt.lte(db_time(now));
+        delete::<session_link::Entity>(&self.write, old).await?;
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::entities::{run, session, used_token};
 use super::run_log::with_descendants;
 use super::values::{DbText, corrupt, db_time, from_db, to_db};
-use super::{Store, StoreError};
+use super::{Store, StoreError, delete};
 use crate::domain::prices::Used;
 use crate::protocol::ids::{RunId, SessionId, UserId};
 
@@ -149,10 +149,8 @@ impl Store {
     /// # Errors
     /// As the store's other writes.
     pub async fn forget_used_tokens(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
-        used_token::Entity::delete_many()
-            .filter(used_token::Column::BeganAt.lt(step_of(before)?))
-            .exec(&self.write)
-            .await?;
+        let old = used_token::Column::BeganAt.lt(step_of(before)?);
+        delete::<used_token::Entity>(&self.write, old).await?;
         Ok(())
     }
 }

@@ -69,6 +69,7 @@ mod fake_session;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -184,6 +185,12 @@ pub trait Tool: Send + Sync + Debug + 'static {
             Effect::Read | Effect::Write => Provenance::Own,
             Effect::Egress | Effect::Host => Provenance::Outside,
         }
+    }
+
+    /// How much longer than its time limit says a call is waited for: where the tool itself ends
+    /// what it does at that limit, it has something to tell afterwards.
+    fn margin(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Runs the call. `args` has passed the schema. The caller races it against the

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use navi_actors::domain::hangs::Patience;
 use navi_actors::domain::slots::{Capacity, Parallel};
-use navi_actors::engine::{Engine, EngineConfig, NewSessionWish};
+use navi_actors::engine::{Engine, EngineConfig};
 use navi_actors::feed::Feed;
 use navi_actors::files::FileLimits;
 use navi_actors::llm::guard::StreamLimits;
@@ -20,7 +20,7 @@ use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::chat::{
     ChatDelta, ChatMessage, ChatRequest, FinishReason, RequestedCall, Usage,
 };
-use navi_actors::protocol::command::{PlainInput, UserInput};
+use navi_actors::protocol::command::{NewSessionRequest, PlainInput, UserInput};
 use navi_actors::protocol::ids::{SessionId, UserId};
 use navi_actors::protocol::limits::PersonLimits;
 use navi_actors::protocol::people::UserRole;
@@ -594,7 +594,7 @@ impl House {
 
     pub(crate) async fn session(&self) -> SessionId {
         self.engine
-            .create_session(self.user, NewSessionWish::default())
+            .create_session(self.user, NewSessionRequest::default())
             .await
             .unwrap()
             .id

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use navi_actors::engine::SessionWish;
 use navi_actors::llm::LlmError;
 use navi_actors::memory::MemoryTimes;
 use navi_actors::protocol::chat::{ChatMessage, ChatRequest};
-use navi_actors::protocol::command::Decision;
+use navi_actors::protocol::command::{Decision, SessionChange};
 use navi_actors::protocol::ids::SessionId;
 use navi_actors::protocol::memory::MemoryOverview;
 use navi_actors::protocol::message::Role;
@@ -162,6 +161,28 @@ fn a_new_session_has_idle_ones_read_and_the_summary_written() {
 }
 
 #[test]
+fn a_message_larger_than_a_reading_is_read_to_its_end() {
+    with_eager_memory(|house| async move {
+        let other = |times| "I water the plants. ".repeat(times);
+        let said = format!("{}My sister is called Olena. {}", other(115), other(65));
+        talk(&house, &said, "Nice!").await;
+        house.whole(text(OLENA));
+        house.whole(text("[]"));
+        house.whole(text("They have a sister, Olena."));
+        read_until(&house, 4).await;
+        memory_until(&house, |memory| {
+            memory.summary.as_deref() == Some("They have a sister, Olena.")
+        })
+        .await;
+        let requests = house.requests();
+        assert_eq!(requests.len(), 4);
+        let read: String = requests[1..3].iter().map(shown).collect();
+        assert!(read.contains("My sister is called Olena."), "{read}");
+        assert_eq!(read.matches("I water the plants.").count(), 180, "{read}");
+    });
+}
+
+#[test]
 fn sessions_that_are_not_idle_are_left_alone() {
     with_memory(MemoryTimes::default(), |house| async move {
         talk(&house, "My sister Olena likes tea.", "Nice!").await;
@@ -292,9 +313,9 @@ fn a_profile_that_is_chosen_between_turns_knows_what_is_remembered_by_then() {
         house.say(session, "hi").await;
         tab.until("stream_end").await;
         memory.correct(user, "work", "boss", "Eve").await.unwrap();
-        let wish = SessionWish {
+        let wish = SessionChange {
             profile_id: Some("gardener".into()),
-            ..SessionWish::default()
+            ..SessionChange::default()
         };
         house.engine.change(user, session, wish).await.unwrap();
         house.say(session, "who is my boss?").await;

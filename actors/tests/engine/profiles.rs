@@ -1,9 +1,9 @@
 //! Profiles and the persona that change while the engine runs.
 
 use navi_actors::domain::permissions::Memory;
-use navi_actors::engine::NewSessionWish;
 use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::chat::ChatMessage;
+use navi_actors::protocol::command::NewSessionRequest;
 use navi_actors::protocol::people::UserRole;
 use navi_actors::protocol::phrase::Phrase;
 use navi_actors::protocol::profile::Profile;
@@ -100,9 +100,9 @@ fn a_session_whose_profile_is_deleted_goes_on_with_the_default_one() {
     with_house(|house| async move {
         let profiles = vec![profile("plain"), other("own", "Mine.")];
         house.engine.replace_profiles(set(profiles, "", None));
-        let own = NewSessionWish {
+        let own = NewSessionRequest {
             profile_id: Some("own".into()),
-            ..NewSessionWish::default()
+            ..NewSessionRequest::default()
         };
         let created = house.engine.create_session(house.user, own);
         let session = created.await.unwrap().id;

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use futures_util::StreamExt;
-use navi_actors::engine::NewSessionWish;
+use navi_actors::protocol::command::NewSessionRequest;
 use navi_actors::store::Listed;
 
 use crate::house::{PATIENCE, with_house};
@@ -42,7 +42,7 @@ fn the_store_is_asked_on_the_services_own_runtime() {
         std::thread::spawn(move || {
             assert!(tokio::runtime::Handle::try_current().is_err());
             let seen = without_a_runtime(async {
-                let created = engine.create_session(user, NewSessionWish::default());
+                let created = engine.create_session(user, NewSessionRequest::default());
                 let session = created.await.unwrap().id;
                 let listed = engine.sessions(user, Listed::Current).await.unwrap();
                 let snapshot = engine.snapshot(user, session).await.unwrap();

@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use futures_util::poll;
-use navi_actors::engine::SessionWish;
+use navi_actors::protocol::command::SessionChange;
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::message::Role;
 use navi_actors::protocol::profile::Profile;
@@ -74,9 +74,9 @@ fn a_profile_that_is_chosen_before_a_run_was_told_holds_from_its_first_call() {
         tab.until("stream_end").await;
         let other = locked(&house).await;
         let (engine, user) = (&house.engine, house.user);
-        let wish = SessionWish {
+        let wish = SessionChange {
             profile_id: Some("other".into()),
-            ..SessionWish::default()
+            ..SessionChange::default()
         };
         let all = async {
             tokio::join!(
@@ -428,5 +428,27 @@ fn a_deleted_session_is_gone_and_can_be_had_back() {
             engine.snapshot(user, session).await.unwrap().messages.len(),
             4
         );
+    });
+}
+
+#[test]
+fn a_deletion_that_is_taken_back_twice_at_once_is_taken_back_once_with_its_files() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([write_call("uploads/keep.txt", "x"), Say::Text("ok".into())]);
+        house.say(session, "hi").await;
+        tab.until("stream_end").await;
+        let (user, engine) = (house.user, &house.engine);
+        engine.delete(user, session).await.unwrap();
+        let back = || engine.restore(user, session);
+        let (one, two) = tokio::join!(back(), back());
+        let refused = [one, two].into_iter().filter_map(Result::err);
+        let codes: Vec<ErrorCode> = refused.map(|error| error.code).collect();
+        assert_eq!(codes, [ErrorCode::SessionNotFound]);
+        let workspace = house.dir.join("session_files").join(session.to_string());
+        assert!(workspace.join("uploads/keep.txt").exists());
+        let snapshot = engine.snapshot(user, session).await.unwrap();
+        assert_eq!(snapshot.messages.len(), 4);
     });
 }

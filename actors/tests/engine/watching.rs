@@ -1,7 +1,7 @@
 //! Tabs: whoever joins, whenever, sees the same.
 
 use navi_actors::domain::names;
-use navi_actors::engine::SessionWish;
+use navi_actors::protocol::command::SessionChange;
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::limits::PersonLimits;
 use navi_actors::protocol::people::UserRole;
@@ -187,9 +187,9 @@ fn a_removal_that_came_no_further_than_the_store_is_told_when_it_is_asked_for_ag
         again.unwrap();
         let told = page.until("session_removed").await.pop().unwrap();
         assert_eq!(told["session_id"], json!(session));
-        let title = SessionWish {
+        let title = SessionChange {
             title: Some("not for Ann".into()),
-            ..SessionWish::default()
+            ..SessionChange::default()
         };
         let named = engine.change(owner, session, title).await.unwrap();
         assert_eq!(named.others().count(), 0);

@@ -10,7 +10,7 @@ use navi_actors::llm::LlmError;
 use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::command::SendMode;
 use navi_actors::protocol::ids::{CallId, SessionId};
-use navi_actors::protocol::message::Message;
+use navi_actors::protocol::message::{Message, Role, ToolOutcome};
 use navi_actors::protocol::prompt::PromptMessage;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -283,4 +283,44 @@ fn each_call_has_exactly_one_result_whatever_happens() {
         Ok(())
     });
     outcome.unwrap();
+}
+
+/// It waits for its turn behind a call that goes on.
+#[test]
+fn a_refused_call_never_began_though_a_crash_came_before_its_result() {
+    let _alone = alone();
+    in_system(|runtime, dir| async move {
+        let _no_panics = fail::FailScenario::setup();
+        let (before, after) = (dir.join("before"), dir.join("after"));
+        std::fs::create_dir(&before).unwrap();
+        let house = House::open_with(&before, Arc::clone(&runtime), Setup::default()).await;
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([
+            Say::Call("spawn_agent", json!({"task": "hang on"})),
+            Say::Call("no_such_tool", json!({})),
+        ]);
+        house.answer("hang on", [Say::Silence]);
+        house.say(session, "go").await;
+        let told = tab.until("subagent_started").await;
+        let begun = told.iter().filter(|frame| frame["type"] == "tool_started");
+        let begun: Vec<&Value> = begun.map(|frame| &frame["tool"]).collect();
+        assert_eq!(begun, ["spawn_agent"]);
+        copy_store(&before, &after);
+        house.engine.shutdown(Duration::ZERO).await;
+
+        let house = House::open_with(&after, runtime, Setup::default()).await;
+        let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
+        let results = snapshot.messages.iter().filter(|it| it.role == Role::Tool);
+        let outcomes: Vec<Option<ToolOutcome>> = results.map(|it| it.outcome).collect();
+        assert_eq!(outcomes.len(), 2);
+        assert_eq!(outcomes[1], Some(ToolOutcome::Failed));
+        assert!(
+            snapshot
+                .unknown_calls
+                .iter()
+                .all(|call| call.tool != "no_such_tool")
+        );
+        house.engine.shutdown(Duration::ZERO).await;
+    });
 }

@@ -168,6 +168,36 @@ fn a_start_that_is_not_written_is_refused_and_nobody_hears_what_its_model_said()
 }
 
 #[test]
+fn a_tab_begins_anew_where_the_commit_of_what_it_was_told_failed() {
+    let _alone = alone();
+    with_house(|house| async move {
+        let _scenario = fail::FailScenario::setup();
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([
+            Say::Text("told ".into()),
+            Say::Hold,
+            Say::Text("and never written".into()),
+        ]);
+        house.say(session, "hi").await;
+        tab.until("stream_delta").await;
+        fail::cfg("journal::write", "1*panic(forced by a test)").unwrap();
+        house.release();
+        let frames = tab.until("resync").await;
+        let cut_off = frames.iter().find(|frame| frame["type"] == "error");
+        assert_eq!(cut_off.unwrap()["code"], "store_unavailable");
+        let anew = frames.last().unwrap();
+        assert_eq!(anew["reason"], "epoch_changed");
+        assert_eq!(anew["session"]["can_continue"], true, "{anew}");
+        let stored = house.engine.snapshot(house.user, session).await.unwrap();
+        let messages = serde_json::to_value(&stored.messages).unwrap();
+        assert_eq!(anew["session"]["messages"], messages);
+        house.say(session, "again").await;
+        tab.until("stream_end").await;
+    });
+}
+
+#[test]
 fn a_panic_in_a_model_actor_is_told_and_the_run_goes_on() {
     let _alone = alone();
     with_house(|house| async move {

@@ -25,7 +25,7 @@ struct Directory {
     live: Option<Address>,
     /// Someone reads the session just now.
     reading: bool,
-    /// The last one was given up.
+    /// The last one was given up, or told what may not be stored.
     seize: bool,
 }
 
@@ -37,7 +37,10 @@ impl House {
                 let mut directory = self.directory.lock().unwrap();
                 match &directory.live {
                     Some(live) if !live.to.is_closed() => return live.clone(),
-                    _ if !directory.reading => {
+                    last if !directory.reading => {
+                        let last = last.as_ref();
+                        let seize = last.is_some_and(|last| last.unsettled.is_cancelled());
+                        directory.seize |= seize;
                         directory.reading = true;
                         break;
                     }
@@ -50,7 +53,7 @@ impl House {
         let seize = std::mem::take(&mut self.directory.lock().unwrap().seize);
         let taken = self.shelf.take(seize);
         yield_now().await;
-        let address = session::start(taken, self.journal.clone());
+        let address = session::start(taken, self.journal.clone(), self.shelf.clone());
         let mut directory = self.directory.lock().unwrap();
         directory.reading = false;
         directory.live = Some(address.clone());

@@ -58,6 +58,8 @@ pub(crate) struct Order {
 pub(crate) struct Address {
     pub(crate) to: mpsc::UnboundedSender<Say>,
     pub(crate) given_up: CancellationToken,
+    /// It went down over a commit that failed, and had told what may not be stored.
+    pub(crate) unsettled: CancellationToken,
 }
 
 /// What is done once something was told.
@@ -75,15 +77,23 @@ struct Session {
     applied: u64,
     journal: mpsc::UnboundedSender<Order>,
     own: mpsc::UnboundedSender<Say>,
+    unsettled: CancellationToken,
+    shelf: Shelf,
 }
 
 /// Starts a session that was just taken.
-pub(crate) fn start(taken: StoredPosition, journal: mpsc::UnboundedSender<Order>) -> Address {
+pub(crate) fn start(
+    taken: StoredPosition,
+    journal: mpsc::UnboundedSender<Order>,
+    shelf: Shelf,
+) -> Address {
     let (to, mut mailbox) = mpsc::unbounded_channel();
     let given_up = CancellationToken::new();
+    let unsettled = CancellationToken::new();
     let address = Address {
         to: to.clone(),
         given_up: given_up.clone(),
+        unsettled: unsettled.clone(),
     };
     let (epoch, last_seq) = (taken.epoch, taken.last_seq);
     let mut session = Session {
@@ -92,6 +102,8 @@ pub(crate) fn start(taken: StoredPosition, journal: mpsc::UnboundedSender<Order>
         applied: last_seq,
         journal,
         own: to,
+        unsettled,
+        shelf,
     };
     shuttle::future::spawn(async move {
         // What the one before it left open is closed first.
@@ -112,7 +124,17 @@ impl Session {
     /// False where it ends.
     async fn hear(&mut self, said: Say) -> bool {
         match said {
-            Say::Die | Say::Journal(Err(_)) => return false,
+            Say::Die => {
+                let open = self.telling.sequencer().beyond_log();
+                self.shelf.leave(open.map(|piece| piece.part_id.clone()));
+                return false;
+            }
+            Say::Journal(Err(_)) => {
+                if self.telling.has_told_beyond_log() {
+                    self.unsettled.cancel();
+                }
+                return false;
+            }
             Say::Event(code, over) => self.submit(code, over, Then::Nothing).await,
             Say::Text(piece) => {
                 self.telling.delta(piece, at());

@@ -1,6 +1,6 @@
 //! What is stored: the log, guarded as the store's claim guards it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use navi_actors::domain::session::change::Closed;
@@ -20,6 +20,8 @@ struct Log {
     last_seq: u64,
     rows: Vec<(LogCursor, LogItem)>,
     last_chunk: i64,
+    /// The parts of which sessions that died had told what may not be here.
+    left: BTreeSet<PartId>,
 }
 
 impl Log {
@@ -120,6 +122,15 @@ impl Shelf {
             log.settle(&part);
         }
         Ok(())
+    }
+
+    /// A session dies that told of these parts what may not be committed.
+    pub(crate) fn leave(&self, parts: impl Iterator<Item = PartId>) {
+        self.0.lock().unwrap().left.extend(parts);
+    }
+
+    pub(crate) fn was_left(&self, part: &PartId) -> bool {
+        self.0.lock().unwrap().left.contains(part)
     }
 
     pub(crate) fn last_seq(&self) -> u64 {

@@ -88,10 +88,19 @@ impl View {
             assert_eq!(has, whole, "{part:?} is over");
         }
         if frame["code"] == "interrupted" {
-            // What was told and never logged it may have beyond that.
             for (part, logged) in self.shelf.parts_between(self.since, seq) {
                 let has = self.parts.get(&part.0).map_or("", String::as_str);
                 assert!(has.starts_with(&logged), "{has:?} of {part:?}: {logged:?}");
+            }
+            // Beyond that it may have what a session told that died by itself. One whose commit
+            // failed leaves nobody with what no message has.
+            for (part, has) in &self.parts {
+                let part = PartId(part.clone());
+                let logged = self.shelf.text(&part);
+                assert!(
+                    logged.starts_with(has.as_str()) || self.shelf.was_left(&part),
+                    "{has:?} of {part:?} and no more is logged than {logged:?}"
+                );
             }
         }
         self.has_the_end |= frame["code"] == "the end";

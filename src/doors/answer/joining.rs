@@ -103,7 +103,8 @@ impl Answer {
                 (accepted, events) = send(&client_id).await?;
             }
         }
-        let seen = app.requests.keep(who.user, sameness, session, client_id);
+        let seen = Seen::new(session, client_id, question.said());
+        app.requests.keep(who.user, sameness, seen.clone());
         let run_id = accepted.run_id;
         let mut view = View::of(run_id, ephemeral, question.approvals, Begin::AtOnce);
         if accepted.duplicate && accepted.queued {
@@ -138,6 +139,7 @@ impl Answer {
             demands,
             approvals,
             patience,
+            stops,
         } = go_on;
         let Some((first, _)) = results.first() else {
             return Ok(None);
@@ -146,11 +148,16 @@ impl Answer {
             return Ok(None);
         };
         let run = engine.run(who.user, run_id).await?.run;
-        if !matches!(
-            run.state,
-            RunState::Running | RunState::Completed | RunState::Limited
-        ) {
-            // What ended otherwise is nothing to go on with.
+        let goes_on = match run.state {
+            RunState::Running | RunState::Completed | RunState::Limited => true,
+            // By the program's own words, whose answer that was.
+            RunState::Stopped => {
+                let requests = &app.requests;
+                requests.was_stopped_at(who.user, run_id, stops.hash())
+            }
+            RunState::Failed | RunState::Interrupted => false,
+        };
+        if !goes_on {
             return Ok(None);
         }
         let mut ours = Vec::new();

@@ -146,6 +146,8 @@ impl Answer {
                 let text = self.stops.take(&piece);
                 if self.stops.is_found() && !was_found {
                     let (user, session) = (self.who.user, self.session);
+                    let requests = &self.app.requests;
+                    requests.keep_stopped(user, self.run_id, self.stops.hash());
                     // It may have ended by itself.
                     let _ = (self.app.engine)
                         .stop_only(user, session, self.run_id)

@@ -2,8 +2,9 @@
 
 use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;
-use navi_actors::engine::{NewSessionWish, ProgramSession};
-use navi_actors::protocol::error::NaviError;
+use navi_actors::engine::ProgramSession;
+use navi_actors::protocol::command::NewSessionRequest;
+use navi_actors::protocol::error::{NaviError, invalid};
 use navi_actors::protocol::ids::SessionId;
 use sha2::{Digest as _, Sha256};
 
@@ -21,6 +22,8 @@ const NEW: &[u8] = b"\0new";
 const RECENT: TimeDelta = TimeDelta::minutes(10);
 /// How many ids are tried for a name: one whose session was deleted is free again only later.
 const IDS: u8 = 8;
+/// What a program is told whose key stands for something else.
+const OTHER_REQUEST: &str = "this Idempotency-Key came before with another request; send that one as it was, or this one with a key of its own";
 
 /// By what a request is known where it comes again.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +75,10 @@ impl Found {
             Place::Session(name) => name.as_bytes(),
         };
         let sameness = hashed(who, &[place, &question.repeat.hash]);
+        let known = app.requests.find(who.user, &sameness);
+        if known.is_some_and(|seen| seen.asked != question.said()) {
+            return Err(invalid(OTHER_REQUEST));
+        }
         if let Some(seen) = seen_again(app, who, &sameness, question.repeat.again)
             && (app.engine.standing(who.user, seen.session).await).is_ok()
         {
@@ -206,9 +213,9 @@ async fn make(
     id: SessionId,
 ) -> Result<bool, NaviError> {
     let wanted = ProgramSession {
-        wish: NewSessionWish {
+        wish: NewSessionRequest {
             profile_id: question.profile_id.clone(),
-            ..NewSessionWish::default()
+            ..NewSessionRequest::default()
         },
         ephemeral: question.place == Place::Request,
         history: if question.place.is_its_own() {

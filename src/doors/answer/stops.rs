@@ -3,6 +3,8 @@
 
 use std::mem;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::doors::heard::BETWEEN;
 
 /// See the module.
@@ -30,6 +32,16 @@ impl StopWords {
         let mut told = self.take(text);
         told.extend(self.end_reply());
         told
+    }
+
+    /// SHA-256 of them all.
+    pub(super) fn hash(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        for word in &self.words {
+            hash.update(word.len().to_le_bytes());
+            hash.update(word);
+        }
+        hash.finalize().into()
     }
 
     pub(super) fn are_none(&self) -> bool {

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use navi_actors::domain::input::MAX_CONTENT_BYTES;
-use navi_actors::engine::NewSessionWish;
-use navi_actors::protocol::command::UserInput;
+use navi_actors::protocol::command::{NewSessionRequest, UserInput};
 use navi_actors::protocol::error::{NaviError, invalid};
 use navi_actors::protocol::ids::{MessageId, RunId, SessionId};
 use rmcp::model::CallToolResponse;
@@ -109,9 +108,9 @@ pub(super) async fn send(call: &Call<'_>) -> Result<CallToolResponse, NaviError>
             (session, stands.last_seq)
         }
         None => {
-            let wish = NewSessionWish {
+            let wish = NewSessionRequest {
                 profile_id: args.profile,
-                ..NewSessionWish::default()
+                ..NewSessionRequest::default()
             };
             (engine.create_session(user, wish).await?.id, 0)
         }

@@ -25,7 +25,9 @@ use super::frame::{self, Parsed, Refusal};
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::incoming::too_large;
 use super::rate::{FrameRate, frame_rate};
-use super::{Admission, Subscription, feed_ended, in_portions, logged_out, max_message_bytes};
+use super::{
+    Admission, Subscription, bytes_refused, feed_ended, in_portions, logged_out, max_message_bytes,
+};
 use crate::access::Principal;
 use crate::http::App;
 use crate::http::error::close_reason;
@@ -97,13 +99,8 @@ impl Actor for TabActor {
     fn started(&mut self, ctx: &mut Self::Context) {
         let ended = self.admission.hold.ended().into_actor(self);
         ctx.spawn(ended.map(|(), tab, ctx| tab.close(logged_out(), ctx)));
-        if let Some(refused) = self.refused.take() {
-            ctx.spawn(refused.into_actor(self).map(|refused, tab, ctx| {
-                if let Ok(error) = refused {
-                    tab.close(close_reason(&error), ctx);
-                }
-            }));
-        }
+        let refused = bytes_refused(self.refused.take()).into_actor(self);
+        ctx.spawn(refused.map(|why, tab, ctx| tab.close(why, ctx)));
         ctx.run_interval(PING_INTERVAL, |tab, ctx| {
             if tab.heartbeat.is_silent(Instant::now()) {
                 ctx.stop();

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::frame;
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::{FrameRate, frame_rate};
-use super::{Admission, feed_ended, in_portions, logged_out};
+use super::{Admission, bytes_refused, feed_ended, in_portions, logged_out};
 use crate::access::Principal;
 use crate::http::App;
 use crate::http::error::close_reason;
@@ -71,13 +71,8 @@ impl Actor for WatchActor {
     fn started(&mut self, ctx: &mut Self::Context) {
         let ended = self.admission.hold.ended().into_actor(self);
         ctx.spawn(ended.map(|(), page, ctx| page.close(logged_out(), ctx)));
-        if let Some(refused) = self.refused.take() {
-            ctx.spawn(refused.into_actor(self).map(|refused, page, ctx| {
-                if let Ok(error) = refused {
-                    page.close(close_reason(&error), ctx);
-                }
-            }));
-        }
+        let refused = bytes_refused(self.refused.take()).into_actor(self);
+        ctx.spawn(refused.map(|why, page, ctx| page.close(why, ctx)));
         ctx.run_interval(PING_INTERVAL, |page, ctx| {
             if page.heartbeat.is_silent(Instant::now()) {
                 ctx.stop();

@@ -29,6 +29,8 @@ const KNOWN_BYTES: usize = 1_500;
 pub const ASSISTANT_CHARS: usize = 300;
 /// As much of a message of the user as is read, in characters.
 pub const USER_CHARS: usize = 6_000;
+/// A part of a message is no smaller, however small the room, in bytes.
+const LEAST_PART: usize = 100;
 /// As many broken starts of JSON as are looked at in an answer.
 const MAX_BROKEN: usize = 200;
 /// A fact whose confidence the model leaves out.
@@ -111,6 +113,67 @@ impl Said {
 pub fn reading_bytes(window: u32) -> usize {
     let room = window.saturating_sub(2_000) as usize;
     (room * 3 / 2).clamp(1_500, 16_000)
+}
+
+/// What was said, in parts of which the prompt shows each whole in `most_bytes`: a message of the
+/// user that is larger alone stands in several, one behind the other.
+#[must_use]
+pub fn parts(said: &[Said], most_bytes: usize) -> Vec<Vec<Said>> {
+    let mut parts = vec![Vec::new()];
+    let mut bytes = 0;
+    for said in said {
+        for piece in pieces(said, most_bytes) {
+            let shown = piece.shown().len();
+            if bytes > 0 && bytes + shown > most_bytes {
+                parts.push(Vec::new());
+                bytes = 0;
+            }
+            bytes += shown;
+            if let Some(part) = parts.last_mut() {
+                part.push(piece);
+            }
+        }
+    }
+    parts
+}
+
+/// A message, or what it is made of where it does not fit.
+fn pieces(said: &Said, most_bytes: usize) -> Vec<Said> {
+    let shown = said.shown().len();
+    if shown <= most_bytes {
+        return vec![said.clone()];
+    }
+    let around = shown - said.text.len();
+    let room = most_bytes.saturating_sub(around).max(LEAST_PART);
+    let mut pieces = Vec::new();
+    let mut rest = said.text.as_str();
+    while !rest.is_empty() {
+        let (piece, behind) = rest.split_at(end_within(rest, room));
+        pieces.push(Said {
+            text: piece.trim_end().to_owned(),
+            ..said.clone()
+        });
+        rest = behind.trim_start();
+    }
+    pieces
+}
+
+/// Where to part a text so that what stands before it fits: behind a sentence, else a word, in
+/// the latter half of the room.
+fn end_within(text: &str, room: usize) -> usize {
+    if text.len() <= room {
+        return text.len();
+    }
+    let end = text.floor_char_boundary(room);
+    let from = text.floor_char_boundary(room / 2);
+    let spaces = || {
+        let found = text[from..end].rmatch_indices(char::is_whitespace);
+        found.map(move |(at, _)| from + at)
+    };
+    let ends_sentence =
+        |at: &usize| text[..*at].ends_with(['.', '!', '?', '…']) || text[*at..].starts_with('\n');
+    let sentence = spaces().find(ends_sentence);
+    sentence.or_else(|| spaces().next()).unwrap_or(end)
 }
 
 /// Whether there is anything to believe in what was said.

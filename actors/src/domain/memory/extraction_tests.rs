@@ -162,6 +162,33 @@ fn the_prompt_is_bounded_and_names_what_is_known() {
 }
 
 #[test]
+fn a_message_that_is_too_large_is_read_in_parts_whole() {
+    let sentence = "Мій кіт спить. ";
+    let before = said(Speaker::Assistant, "Hm?", 1);
+    let small = said(Speaker::User, "Hi.", 2);
+    for text in [sentence.repeat(200), "кіт ".repeat(900), "ї".repeat(4_000)] {
+        let large = said(Speaker::User, &text, 3);
+        let parts = parts(&[before.clone(), small.clone(), large.clone()], 1_500);
+        assert!(parts.len() > 3, "{}", parts.len());
+        let all: Vec<&Said> = parts.iter().flatten().collect();
+        assert_eq!(all[..2], [&before, &small]);
+        let read: Vec<&str> = all[2..].iter().map(|said| said.text.as_str()).collect();
+        let bare = |text: &str| text.replace(' ', "");
+        assert_eq!(bare(&read.concat()), bare(&text), "nothing is left out");
+        assert!(all[2..].iter().all(|it| it.message_id == large.message_id));
+        for part in &parts {
+            let asked = format!("{:?}", prompt(part, &[], 1_500));
+            assert!(!asked.contains("cut here"), "{asked}");
+        }
+        if text.starts_with(sentence) {
+            assert!(read.iter().all(|piece| piece.ends_with('.')), "{read:?}");
+        }
+    }
+    let fits = [before, small];
+    assert_eq!(parts(&fits, 1_500), [fits]);
+}
+
+#[test]
 fn an_assistants_answer_is_shortened() {
     let long = said(Speaker::Assistant, &"a".repeat(9_000), 1);
     assert_eq!(long.text.len(), ASSISTANT_CHARS);

@@ -48,6 +48,8 @@ pub struct LastRun {
     pub started_at: DateTime<Utc>,
     /// Why it failed or was interrupted.
     pub reason: Option<EndReason>,
+    /// What its model calls used, while it goes.
+    pub used: TokensUsed,
 }
 
 /// A child run that goes.
@@ -58,7 +60,7 @@ pub struct Child {
     pub call_id: CallId,
     /// Its own calls that have begun and have no result.
     pub open_calls: Vec<ChildCallState>,
-    /// What its model calls used since this process knows it.
+    /// What its model calls used.
     pub used: TokensUsed,
 }
 
@@ -143,6 +145,8 @@ impl State {
             .collect();
         let last_run = loaded.last_run.as_ref();
         let last_run = last_run.map(|run| (run.row.run_id, run.row.message_id));
+        let used = loaded.used;
+        let used_by = |run_id: RunId| used.get(&run_id).copied().unwrap_or_default();
         let mut children: BTreeMap<RunId, Child> = BTreeMap::new();
         for row in loaded.running_children {
             let Some(call_id) = row.call_id else { continue };
@@ -154,7 +158,7 @@ impl State {
                 origin,
                 call_id,
                 open_calls: Vec::new(),
-                used: TokensUsed::default(),
+                used: used_by(row.run_id),
             };
             children.insert(row.run_id, child);
         }
@@ -191,6 +195,7 @@ impl State {
                 model: run.row.model,
                 started_at: run.row.started_at,
                 reason: run.reason,
+                used: used_by(run.row.run_id),
             }),
             waiting: None,
             mode: loaded.mode.unwrap_or(mode),
@@ -392,6 +397,7 @@ impl State {
                         model: row.model.clone(),
                         started_at: row.started_at,
                         reason: None,
+                        used: TokensUsed::default(),
                     });
                 }
                 Some(parent) => {
@@ -413,9 +419,14 @@ impl State {
                 }
             }
             Write::ModelCall { run_id, call } => {
-                let child = self.children.get_mut(run_id);
-                if let Some((child, usage)) = child.zip(call.usage) {
-                    child.used.add(usage);
+                let foreground = self.last_run.as_mut();
+                let foreground = foreground.filter(|run| run.run_id == *run_id);
+                let used = match self.children.get_mut(run_id) {
+                    Some(child) => Some(&mut child.used),
+                    None => foreground.map(|run| &mut run.used),
+                };
+                if let Some((used, usage)) = used.zip(call.usage) {
+                    used.add(usage);
                 }
             }
             Write::RunEnded {

@@ -1,8 +1,11 @@
 //! A session as it is read from the store.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
+use super::state::TokensUsed;
 use super::write::{ChunkRow, RunRow};
 use crate::domain::consent::Asking;
 use crate::domain::history::Branch;
@@ -115,6 +118,8 @@ pub struct LoadedSession {
     pub started_calls: Vec<StartedCall>,
     /// Of `running_children`, the calls that were told to begin and not to end.
     pub child_calls: Vec<ChildCall>,
+    /// What the model calls used of the runs that are still marked `running`.
+    pub used: BTreeMap<RunId, TokensUsed>,
     /// None where it was never set.
     pub mode: Option<ConsentMode>,
     /// When the session first read text from outside.

@@ -289,6 +289,7 @@ impl Session {
             unfinished,
             started: &self.ahead.started_calls,
             reads,
+            used: self.ahead.running().map(|run| run.used).unwrap_or_default(),
         };
         for record in recovery::close(&dead, end, now) {
             self.record(Origin::foreground(run_id), record, now);

@@ -22,6 +22,7 @@ use reqwest::{Client, RequestBuilder, Url};
 use serde_json::Value;
 
 use crate::domain::context::hide_images;
+use crate::domain::redact::redacted;
 use crate::domain::slots::Capacity;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
@@ -48,7 +49,7 @@ const MAX_REFUSED: usize = 1000;
 /// Where an OpenAI-compatible server is and how it is used.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OpenAiConfig {
-    /// `OPENAI_BASE_URL`, with or without `/v1`.
+    /// `OPENAI_BASE_URL`, with or without `/v1`. Its query goes with each request.
     pub base_url: String,
     /// `OPENAI_API_KEY`.
     pub api_key: Option<String>,
@@ -59,7 +60,7 @@ pub struct OpenAiConfig {
 impl fmt::Debug for OpenAiConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenAiConfig")
-            .field("base_url", &self.base_url)
+            .field("base_url", &redacted(&self.base_url))
             .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
             .field("default_model", &self.default_model)
             .finish()
@@ -101,14 +102,18 @@ impl OpenAiBackend {
         })?;
         let mut headers = HeaderMap::new();
         if let Some(key) = config.key() {
-            let mut bearer = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
+            let (header, value) = match address::key_header(&base) {
+                Some(header) => (header, key.to_owned()),
+                None => (AUTHORIZATION, format!("Bearer {key}")),
+            };
+            let mut value = HeaderValue::try_from(value).map_err(|_| {
                 LlmError::NotReady(Trouble::new(
                     PhraseCode::KeyCharacters,
                     PhraseCode::SetKeyAlone,
                 ))
             })?;
-            bearer.set_sensitive(true);
-            headers.insert(AUTHORIZATION, bearer);
+            value.set_sensitive(true);
+            headers.insert(header, value);
         }
         let client = http::client(&base, headers)?;
         Ok(Self {

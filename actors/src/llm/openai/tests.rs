@@ -1,7 +1,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use wiremock::matchers::{header, method, path};
+use wiremock::matchers::{header, method, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::*;
@@ -647,6 +647,29 @@ async fn a_redirect_within_the_server_is_followed() {
         .await;
     let outcome = answer(&backend(&server.uri()), request("Hi")).await;
     assert_eq!(said(&outcome), "Hi", "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_query_of_the_base_url_goes_with_each_request_and_is_not_shown() {
+    let server = MockServer::start().await;
+    for (at, body) in [
+        ("/d/chat/completions", format!("{HI}{STOP}")),
+        ("/d/models", r#"{"data":[{"id":"m"}]}"#.to_owned()),
+    ] {
+        Mock::given(path(at))
+            .and(query_param("api-version", "2024-10-21"))
+            .respond_with(ResponseTemplate::new(200).set_body_string(body))
+            .mount(&server)
+            .await;
+    }
+    let base = format!("{}/d?api-version=2024-10-21&api-key=sesame", server.uri());
+    let backend = backend(&base);
+    assert_eq!(backend.probe().await.state, BackendState::Ready);
+    let outcome = answer(&backend, request("Hi")).await;
+    assert_eq!(said(&outcome), "Hi", "{outcome:?}");
+    assert_eq!(backend.address(), format!("{}/d", server.uri()));
+    let shown = format!("{backend:?} {:?}", backend.config);
+    assert!(!shown.contains("sesame"), "{shown}");
 }
 
 #[tokio::test]

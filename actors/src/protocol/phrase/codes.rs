@@ -258,7 +258,7 @@ codes! {
         ExpectSwitch => "true or false (or yes/no, on/off, 1/0)",
         ExpectWhole => "the value itself, without [hidden] in it",
         KeyOfAnother => "the key in {name} was given for another address, and goes to no other: give the key of this one, or take that one out first",
-        NoServerAddress => "that is no address of a server; one looks like http://localhost:8080/v1 or https://api.example.com/v1, without a name, a password or a query in it",
+        NoServerAddress => "that is no address of a server; one looks like http://localhost:8080/v1 or https://api.example.com/v1, without a name or a password in it",
         NoEarlierSettings => "no earlier version of the settings is kept; nothing was changed from here since the start",
         OtherBackend => "LLM_BACKEND is {backend}, so that no other server is asked; set it to auto or openai and start Navi again first",
         SettingFileOnly => "{name} is changed in {path} alone, not from the page",

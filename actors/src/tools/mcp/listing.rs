@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use itertools::Itertools as _;
 use rmcp::model::Tool;
@@ -20,9 +19,6 @@ pub(super) const MAX_TOOLS: usize = 128;
 
 /// As much of a description as the model is told.
 const DESCRIPTION_CHARS: usize = 2000;
-
-/// The call's own limit ends it, and tells the server; that of the run comes a little later.
-const MARGIN: Duration = Duration::from_secs(5);
 
 /// The longest name that every model API takes.
 const MAX_NAME: usize = 64;
@@ -107,7 +103,6 @@ fn take(config: &ServerConfig, tool: Tool) -> Result<Listed, String> {
         "its tool `{}` is left out: the schema of its arguments has {size} bytes, the most is {MAX_BYTES}",
         shown(&own_name)
     );
-    let limit = config.time_limit + MARGIN;
     Ok(Listed {
         spec: ToolSpec {
             name: full_name(&config.name, &own_name),
@@ -119,7 +114,7 @@ fn take(config: &ServerConfig, tool: Tool) -> Result<Listed, String> {
                 true => Effect::Egress,
                 false => Effect::Host,
             },
-            time_limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            time_limit_ms: u64::try_from(config.time_limit.as_millis()).unwrap_or(u64::MAX),
         },
         sha256: sha256(&said),
         own_name,

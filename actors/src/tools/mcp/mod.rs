@@ -41,6 +41,9 @@ use crate::tools::{
 
 const SHOWN_BYTES: usize = 500;
 
+/// The call's own limit ends it, and tells the server; that of the run comes a little later.
+const MARGIN: Duration = Duration::from_secs(5);
+
 const MAX_IMAGES: usize = 4;
 const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024;
 const NAME_BYTES: usize = 300;
@@ -185,6 +188,10 @@ impl Tool for McpTool {
             rule: Some(RuleSubject::new(&self.listed.sha256, any)),
             binding: self.listed.sha256.clone(),
         })
+    }
+
+    fn margin(&self) -> Duration {
+        MARGIN
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {

@@ -192,6 +192,7 @@ async fn a_servers_tool_is_called() {
             ("mcp__wild__env", Effect::Host)
         ]
     );
+    assert_eq!(house.listing.tools[0].spec.time_limit_ms, 20_000);
     let answer = house
         .call("mcp__wild__echo", json!({"text": "hello"}))
         .await

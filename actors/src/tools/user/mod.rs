@@ -37,7 +37,7 @@ use crate::tools::{
 const MAX_OUTPUT: usize = 1024 * 1024;
 
 /// The call's own limit ends a tool; that of the run, a little later, is there for the rest.
-const MARGIN_SECONDS: u64 = 5;
+const MARGIN: Duration = Duration::from_secs(5);
 
 /// What an error shows of standard error, from its end.
 const SHOWN_STDERR: usize = 2000;
@@ -81,7 +81,7 @@ impl UserTool {
                 description: manifest.description.clone(),
                 parameters: Value::Object(manifest.parameters.clone()),
                 effect,
-                time_limit_ms: (manifest.time_limit_seconds + MARGIN_SECONDS) * 1_000,
+                time_limit_ms: manifest.time_limit_seconds * 1_000,
             },
             manifest,
             folder,
@@ -174,6 +174,10 @@ impl Tool for UserTool {
 
     fn provenance(&self, _: &Value) -> Provenance {
         Provenance::Outside
+    }
+
+    fn margin(&self) -> Duration {
+        MARGIN
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {

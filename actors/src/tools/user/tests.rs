@@ -222,6 +222,19 @@ async fn a_program_gets_its_folder_and_nothing_of_navis() {
     );
 }
 
+#[test]
+fn a_tools_limit_is_told_as_its_manifest_has_it_and_is_waited_for_a_little_longer() {
+    let house = House::new();
+    let limit = manifest("slow", "time_limit_seconds = 7");
+    house.write("slow/tool.toml", &limit);
+    house.write("slow/run.sh", "#!/bin/sh\n");
+    let registry = house.registry();
+    let called = registry.prepare("slow", &json!({}), &["slow".to_owned()]);
+    let tool = called.unwrap().tool;
+    assert_eq!(tool.spec().time_limit_ms, 7_000);
+    assert!(tool.margin() > Duration::ZERO);
+}
+
 #[tokio::test]
 async fn a_tool_that_hangs_floods_or_fails_ends_with_everything_that_it_started() {
     let house = House::new();

@@ -1,14 +1,19 @@
 //! Model calls, as a session keeps them.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::store::empty;
-use super::world::policy;
+use super::world::{NOW, policy};
 use crate::domain::model_calls::{ModelCall, Part, Prompt};
-use crate::domain::session::write::Write;
+use crate::domain::session::state::TokensUsed;
+use crate::domain::session::stored::{LoadedSession, StoredRun};
+use crate::domain::session::write::{RunRow, Write};
 use crate::domain::session::{PARTS_KNOWN_FOR, Session};
-use crate::protocol::ids::RunId;
+use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::inspect::{CallKind, CallOutcome};
+use crate::protocol::session::RunState;
 
 fn call(started_at: DateTime<Utc>) -> Box<ModelCall> {
     Box::new(ModelCall {
@@ -55,4 +60,55 @@ fn a_part_is_written_again_on_another_day_and_after_many_calls() {
         assert!(!writes_part(noon + TimeDelta::hours(14)));
     }
     assert!(writes_part(noon + TimeDelta::hours(15)));
+}
+
+#[test]
+fn what_runs_used_stays_used_where_a_crash_cut_them_off() {
+    let run = RunRow {
+        run_id: RunId::new(),
+        parent_run_id: None,
+        call_id: None,
+        message_id: MessageId::new(),
+        profile_id: "test".to_owned(),
+        backend: String::new(),
+        model: String::new(),
+        started_at: NOW,
+    };
+    let child = RunRow {
+        run_id: RunId::new(),
+        parent_run_id: Some(run.run_id),
+        call_id: Some(CallId::new()),
+        ..run.clone()
+    };
+    let used = |prompt| TokensUsed {
+        prompt,
+        completion: 3,
+        cached: 2,
+    };
+    let (run_id, child_id) = (run.run_id, child.run_id);
+    let loaded = LoadedSession {
+        running_children: vec![child],
+        last_run: Some(StoredRun {
+            row: run,
+            state: RunState::Running,
+            reason: None,
+            loop_state: None,
+        }),
+        used: [(run_id, used(7)), (child_id, used(11))].into(),
+        ..empty()
+    };
+    let (mut session, _, found) = Session::load(loaded, policy());
+    let closed = session.recover(found, &HashSet::new(), NOW);
+    let ended = closed.change.writes.iter().filter_map(|write| match write {
+        Write::RunEnded {
+            run_id,
+            prompt_tokens,
+            completion_tokens,
+            cached_tokens,
+            ..
+        } => Some((*run_id, *prompt_tokens, *completion_tokens, *cached_tokens)),
+        _ => None,
+    });
+    let ended: Vec<_> = ended.collect();
+    assert_eq!(ended, [(child_id, 11, 3, 2), (run_id, 7, 3, 2)]);
 }

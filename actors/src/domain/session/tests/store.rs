@@ -1,6 +1,6 @@
 //! The store as the value meets it: what it refuses, and what it gives back after a restart.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::DateTime;
@@ -150,7 +150,8 @@ impl Stored {
         let state = &self.state;
         let last = state.last_run.as_ref();
         let running = state.running().map(|run| run.run_id);
-        let child_calls = state.children.values().flat_map(|child| {
+        let children = state.children.values();
+        let child_calls = children.clone().flat_map(|child| {
             child.open_calls.iter().map(|call| ChildCall {
                 run_id: child.origin.run_id,
                 call_id: call.call_id.clone(),
@@ -209,6 +210,10 @@ impl Stored {
             spans: Vec::new(),
             started_calls: running.map(|_| started_calls.collect()).unwrap_or_default(),
             child_calls: child_calls.collect(),
+            used: children
+                .map(|child| (child.origin.run_id, child.used))
+                .chain(state.running().map(|run| (run.run_id, run.used)))
+                .collect(),
             mode: Some(state.mode),
             tainted_at: state.tainted_at,
             held: state.held,
@@ -271,6 +276,7 @@ pub(crate) fn empty() -> LoadedSession {
         spans: Vec::new(),
         started_calls: Vec::new(),
         child_calls: Vec::new(),
+        used: BTreeMap::new(),
         mode: None,
         tainted_at: None,
         held: false,

@@ -1,5 +1,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Barrier;
+use std::thread;
 
 use serde_json::{Value, json};
 
@@ -81,6 +83,34 @@ async fn every_kind_of_change_is_taken_back_and_made_again() {
         json!({"action": "delete", "path": "archive"}),
     ];
     there_and_back(&place, &calls).await;
+}
+
+#[tokio::test]
+async fn of_two_who_take_a_change_back_at_once_one_does() {
+    let place = Fixture::new();
+    place.put("plan.md", "one");
+    let call = json!({"action": "edit", "path": "plan.md", "old_text": "one", "new_text": "two"});
+    place.ok(call).await;
+    let id = list(&place)[0].id;
+    let (access, workspace, start) = (place.access(), place.workspace(), Barrier::new(2));
+    let take_back = || {
+        start.wait();
+        undo(access, &workspace, id)
+    };
+    let both = thread::scope(|scope| {
+        let tries = [scope.spawn(&take_back), scope.spawn(&take_back)];
+        tries.map(|one| one.join().unwrap())
+    });
+    let refusals: Vec<String> = both
+        .into_iter()
+        .filter_map(Result::err)
+        .map(|error| error.to_string())
+        .collect();
+    assert_eq!(refusals.len(), 1);
+    assert!(refusals[0].contains("undone already"), "{refusals:?}");
+    let plan = fs::read_to_string(workspace.join("plan.md")).unwrap();
+    assert_eq!(plan, "one");
+    assert_eq!(list(&place).len(), 2);
 }
 
 #[tokio::test]
