@@ -10,10 +10,10 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::{StoreError, delete};
 use super::entities::{memory_fact, memory_forgotten, memory_former, memory_summary};
 use super::memory::SavedFact;
 use super::values::db_time;
+use super::{StoreError, delete};
 use crate::domain::memory::{FactName, MAX_FACTS, MAX_HISTORY, Merge, NewFact, merge, summary};
 use crate::protocol::ids::{MessageId, SessionId, UserId};
 use crate::protocol::memory::{Fact, FactSource, FormerFact};
