@@ -95,9 +95,9 @@ async fn a_load_finds_the_children_that_a_crash_left(db: TestDb) {
     }];
     assert_eq!(loaded.started_calls, started, "the foreground's alone");
     let used = |calls| TokensUsed {
-        prompt: 100 * calls,
-        completion: 7 * calls,
-        cached: 60 * calls,
+        prompt: 100_u64 * calls,
+        completion: 7_u64 * calls,
+        cached: 60_u64 * calls,
     };
     let known = BTreeMap::from([(run.run_id, used(1)), (open.run_id, used(2))]);
     assert_eq!(loaded.used, known);

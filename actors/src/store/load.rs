@@ -328,12 +328,13 @@ async fn used(
     running: &[run::Model],
 ) -> Result<BTreeMap<RunId, TokensUsed>, StoreError> {
     use model_call::Column;
+    type Sums = (Uuid, Option<i64>, Option<i64>, Option<i64>);
     if running.is_empty() {
         return Ok(BTreeMap::new());
     }
     // PostgreSQL's sum of these is no whole number by its type.
     let sum = |column: Column| column.sum().cast_as("BIGINT");
-    let rows: Vec<(Uuid, Option<i64>, Option<i64>, Option<i64>)> = model_call::Entity::find()
+    let rows: Vec<Sums> = model_call::Entity::find()
         .select_only()
         .column(Column::RunId)
         .column_as(sum(Column::PromptTokens), "prompt_tokens")

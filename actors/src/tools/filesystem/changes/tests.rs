@@ -98,7 +98,7 @@ async fn of_two_who_take_a_change_back_at_once_one_does() {
         undo(access, &workspace, id)
     };
     let both = thread::scope(|scope| {
-        let tries = [scope.spawn(&take_back), scope.spawn(&take_back)];
+        let tries = [scope.spawn(take_back), scope.spawn(take_back)];
         tries.map(|one| one.join().unwrap())
     });
     let refusals: Vec<String> = both
