@@ -1,11 +1,17 @@
 //! The conversation: as it is shown, as the model sees it, and single messages of it.
 
+use std::future::poll_fn;
 use std::ops::Range;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use sea_orm::{
     ColumnTrait, Condition, DatabaseTransaction, EntityTrait, PaginatorTrait, QueryFilter,
     QueryOrder, QuerySelect, Select,
 };
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::entities::{message, queued_message, run, session};
@@ -60,7 +66,7 @@ impl Store {
         let shown = shown_branch(&moment, id).await?;
         let path = path(&branches(&moment, id).await?, shown);
         let messages = match on_path(id, &path, 0..MAX_ORDINAL)? {
-            Some(on_path) => numbered(on_path.all(&moment).await?)?,
+            Some(on_path) => numbered(read_long(on_path.all(&moment)).await?)?,
             None => Vec::new(),
         };
         moment.commit().await?;
@@ -91,7 +97,7 @@ impl Store {
             }
         }
         if let Some(wanted) = on_path(id, path, stretch.from..below)? {
-            stretch.messages = numbered(wanted.all(&moment).await?)?;
+            stretch.messages = numbered(read_long(wanted.all(&moment)).await?)?;
         }
         moment.commit().await?;
         Ok(stretch)
@@ -151,7 +157,7 @@ impl Store {
         ordinals: Range<u64>,
     ) -> Result<Vec<(u64, Message)>, StoreError> {
         match on_path(id, path, ordinals)? {
-            Some(on_path) => numbered(on_path.all(&self.read).await?),
+            Some(on_path) => numbered(read_long(on_path.all(&self.read)).await?),
             None => Ok(Vec::new()),
         }
     }
@@ -268,6 +274,33 @@ impl Store {
             reason: run.reason,
             message: said.map(message_from_row).transpose()?,
         }))
+    }
+}
+
+/// Reads what may be many rows. SQLite's thread wakes whoever reads for each of them, and on one
+/// processor the two would take turns row by row: after the first ones the reader looks by itself,
+/// and takes all that came meanwhile.
+async fn read_long<T>(read: impl Future<Output = T>) -> T {
+    const FIRST_WAKES: u32 = 100;
+    const PAUSE: Duration = Duration::from_millis(1);
+    let mut read = pin!(read);
+    let mut wakes = 0;
+    let short = poll_fn(|cx| match read.as_mut().poll(cx) {
+        Poll::Ready(all) => Poll::Ready(Some(all)),
+        Poll::Pending if wakes == FIRST_WAKES => Poll::Ready(None),
+        Poll::Pending => {
+            wakes += 1;
+            Poll::Pending
+        }
+    });
+    if let Some(all) = short.await {
+        return all;
+    }
+    loop {
+        sleep(PAUSE).await;
+        if let Some(all) = read.as_mut().now_or_never() {
+            return all;
+        }
     }
 }
 

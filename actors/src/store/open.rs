@@ -33,6 +33,8 @@ const SQLITE_READERS: u32 = 4;
 /// Of a new database. A commit is a few short rows in many tables and indexes, and writes each
 /// page that it touches whole: with SQLite's 4 KB it writes three times as much.
 const PAGE_BYTES: u32 = 1024;
+/// How many rows SQLite's thread may be ahead of who reads them.
+const ROWS_AHEAD: usize = 4096;
 /// After so many pages SQLite takes its write-ahead log into the database: 4 MB, as is usual, and
 /// 16 MB in one that an older Navi made.
 const WAL_PAGES: &str = "4000";
@@ -187,6 +189,7 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
         .foreign_keys(true)
         .synchronous(SqliteSynchronous::Full)
         .page_size(PAGE_BYTES)
+        .row_buffer_size(ROWS_AHEAD)
         .pragma("wal_autocheckpoint", WAL_PAGES)
         .disable_statement_logging();
     // Of the one connection that writes.
