@@ -57,7 +57,13 @@ pub(crate) struct Question {
 impl Question {
     /// SHA-256 of what is asked, whatever else the request says of how.
     fn said(&self) -> [u8; 32] {
-        Sha256::digest(&self.text).into()
+        let mut said = Sha256::new_with_prefix(&self.text);
+        let images = self.images.iter().map(String::as_bytes);
+        for shown in images.chain(self.files.iter().map(|file| &*file.content)) {
+            said.update(shown.len().to_le_bytes());
+            said.update(shown);
+        }
+        said.finalize().into()
     }
 }
 

@@ -153,7 +153,7 @@ fn described(id: &str) -> Value {
 #[utoipa::path(post, path = "/v1/chat/completions", tag = "openai",
     params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "The session that the conversation is in: its id, or a word of the program's own. Without it the request holds the conversation, and no session is left."),
         ("X-Navi-Task" = Option<String>, Header, max_length = 256, description = "A small task beside a conversation, as a title: asked without tools and without a session."),
-        ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same request again with the same key joins its run; another request with it is refused.")),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same request again with the same key joins its run; another question with it is refused.")),
     request_body(content = ref("#/components/schemas/ChatCompletionRequest"), description = "As OpenAI's Chat Completions have it: `model`, `messages`, `stream`, `stream_options`, `tools`, `tool_choice`, `parallel_tool_calls`, `response_format`, `stop`; docs/doors.md says what is passed over."),
     responses((status = 200, description = "The answer in OpenAI's form, in one piece or, with `stream`, as server-sent events.", content((Object = "application/json"), ("text/event-stream"))), OpenaiFailures))]
 pub(crate) async fn completions(

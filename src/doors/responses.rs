@@ -74,7 +74,7 @@ fn unknown(id: &str) -> NaviError {
 
 #[utoipa::path(post, path = "/v1/responses", operation_id = "create_response", tag = "openai",
     params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "As `conversation`, which goes before it."),
-        ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same request again with the same key joins its run; another request with it is refused.")),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same request again with the same key joins its run; another question with it is refused.")),
     request_body(content = ref("#/components/schemas/ResponseRequest"), description = "As OpenAI's Responses have it; docs/doors.md says what is passed over."),
     responses((status = 200, description = "The response in OpenAI's form, in one piece or, with `stream`, as server-sent events.", body = Object), OpenaiFailures))]
 pub(crate) async fn create(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
 use navi_actors::domain::permissions::Action;
+use navi_actors::domain::redact::HIDDEN;
 use navi_actors::llm::openai::{self, OpenAiConfig};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::phrase::{Phrase, PhraseCode};
@@ -120,6 +121,13 @@ pub(crate) async fn use_it(
 fn address(text: &str) -> Result<String, NaviError> {
     let text = text.trim();
     let wrong = || NaviError::said(ErrorCode::InvalidField, PhraseCode::NoServerAddress);
+    if text.contains(HIDDEN) {
+        // As the page shows one that has a key in it.
+        return Err(NaviError::said(
+            ErrorCode::InvalidField,
+            PhraseCode::ExpectWhole,
+        ));
+    }
     let is_short = text.chars().count() <= MAX_ADDRESS_CHARS;
     let whole = match text.contains("://") {
         true => text.to_owned(),

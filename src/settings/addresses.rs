@@ -47,7 +47,8 @@ pub(crate) fn base_url(text: &str) -> Result<String, String> {
         false => whole(text),
     };
     let url = web_url(&full, "http://localhost:8080/v1")?;
-    if matches!(full, Cow::Owned(_)) && !is_near(&url) {
+    let is_found = url.query().is_none() || full.contains("://");
+    if !is_found || (matches!(full, Cow::Owned(_)) && !is_near(&url)) {
         // The key would go there unencrypted.
         return Err("a URL with its scheme, as in https://api.example.com/v1".to_owned());
     }

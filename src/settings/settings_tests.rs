@@ -409,8 +409,13 @@ fn a_model_servers_query_is_kept_and_a_key_in_it_is_hidden() {
         assert_eq!(row.unwrap().value.as_deref(), Some(shown));
         assert_eq!(loaded.settings.model.openai.unwrap().base_url, text);
     }
-    let problem = only_problem("OPENAI_BASE_URL", "localhost:8080/v1?api-key=sesame");
-    assert!(!problem.contains("sesame"), "{problem}");
+    for text in [
+        "localhost:8080/v1?api-key=sesame",
+        "https:api.example.com/v1?api-key=sesame",
+    ] {
+        let problem = only_problem("OPENAI_BASE_URL", text);
+        assert!(!problem.contains("sesame"), "{problem}");
+    }
 }
 
 #[test]

@@ -371,6 +371,12 @@ async fn a_model_server_is_tried_and_answers_without_a_new_start() {
             400,
             "no_server_address",
         ),
+        (
+            "http://127.0.0.1:9/v1?api-key=[hidden]".to_owned(),
+            Value::Null,
+            400,
+            "expect_whole",
+        ),
     ] {
         let (got, refusal) = try_out(&server, &address, key).await;
         assert_eq!(

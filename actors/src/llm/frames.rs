@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::iter;
 use std::pin::Pin;
 
 use bytes::Bytes;
@@ -234,13 +235,19 @@ impl EventReader {
 
 /// What an event says; none where that is nothing.
 fn read_event(mut lines: String) -> Option<Result<Payload, LlmError>> {
+    if lines.is_empty() {
+        return None;
+    }
     if lines.starts_with("data:") && !lines.contains('\n') {
         let head = if lines.starts_with("data: ") { 6 } else { 5 };
         lines.drain(..head);
         return said(lines).map(Ok);
     }
-    let event = Ok::<_, Infallible>(lines + "\n\n");
-    let mut events = EventStream::new(stream::iter([event]));
+    // Line by line: with each it copies what it has not read yet. And behind the end of one: of a
+    // byte order mark at its start it panics.
+    let lines = lines.split_inclusive('\n');
+    let pieces = iter::once("\n").chain(lines).chain(iter::once("\n\n"));
+    let mut events = EventStream::new(stream::iter(pieces.map(Ok::<_, Infallible>)));
     match events.next().now_or_never()?? {
         Ok(event) if event.event == "error" => Some(Ok(Payload::Error(event.data))),
         Ok(event) => said(event.data).map(Ok),

@@ -51,6 +51,16 @@ fn a_last_line_counts_only_when_it_is_whole() {
 }
 
 #[test]
+fn a_mark_in_mid_stream_is_no_field_and_many_lines_are_one_event() {
+    let marked = b"data: 1\n\n\xef\xbb\xbfdata: 2\n\nid: 7\ndata: 3\n\n";
+    assert_eq!(frames(&[marked]), [data("1"), data("3")]);
+    // Copied with each line, that is tens of gigabytes.
+    let lines = "data: x\n".repeat(100_000);
+    let expected = vec!["x"; 100_000].join("\n");
+    assert_eq!(frames(&[lines.as_bytes()]), [data(&expected)]);
+}
+
+#[test]
 fn events_are_read_by_the_specification() {
     let cases: [(&[u8], &[Outcome]); 10] = [
         (b"data:x\n\n", &[data("x")]),

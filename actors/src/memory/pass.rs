@@ -165,19 +165,23 @@ impl Reader {
             let known = self.store.memory(user).await?.facts;
             let parts = extraction::parts(&unread.said, most_bytes);
             *left = left.saturating_sub(parts.len().saturating_sub(1));
-            let mut found = Vec::new();
+            // What one part brings stays, though the model has nothing to say to another.
+            let mut found: Option<Vec<_>> = None;
             for part in parts {
                 let messages = extraction::prompt(&part, &known, most_bytes);
                 let answer = self
                     .ask(user, choice, messages, (0.0, FACTS_TOKENS))
                     .await?;
-                found.extend(extraction::parse(&answer).ok_or_else(|| {
-                    NaviError::new(
-                        ErrorCode::EmptyReply,
-                        "the model's answer held no list of facts",
-                    )
-                })?);
+                if let Some(facts) = extraction::parse(&answer) {
+                    found.get_or_insert_default().extend(facts);
+                }
             }
+            let found = found.ok_or_else(|| {
+                NaviError::new(
+                    ErrorCode::EmptyReply,
+                    "the model's answer held no list of facts",
+                )
+            })?;
             extraction::believed(found, &unread.said, session_id)
         } else {
             Vec::new()

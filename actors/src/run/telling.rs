@@ -39,8 +39,12 @@ impl Driver {
     pub(super) async fn tell_soon(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
         if let Some(record) = self.record(records) {
             let tx = self.make_room().await?;
-            // As above.
-            self.session.do_send(TellSoon(record, tx));
+            // As above. Behind the last that has room the next one waits.
+            if self.told.len() == AHEAD {
+                self.session.do_send(Tell(record, Some(tx)));
+            } else {
+                self.session.do_send(TellSoon(record, tx));
+            }
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ use crate::domain::session::stored::{
 use crate::domain::session::write::ChunkRow;
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId};
+use crate::protocol::inspect::CallKind;
 use crate::protocol::message::Message;
 use crate::protocol::session::RunState;
 
@@ -341,6 +342,7 @@ async fn used(
         .column_as(sum(Column::CompletionTokens), "completion_tokens")
         .column_as(sum(Column::CachedTokens), "cached_tokens")
         .filter(Column::RunId.is_in(running.iter().map(|run| run.id)))
+        .filter(Column::Kind.ne(name_of(&CallKind::Summary)?))
         .group_by(Column::RunId)
         .into_tuple()
         .all(moment)

@@ -23,7 +23,7 @@ const RECENT: TimeDelta = TimeDelta::minutes(10);
 /// How many ids are tried for a name: one whose session was deleted is free again only later.
 const IDS: u8 = 8;
 /// What a program is told whose key stands for something else.
-const OTHER_REQUEST: &str = "this Idempotency-Key came before with another request; send that one as it was, or this one with a key of its own";
+const OTHER_REQUEST: &str = "this Idempotency-Key came before with another question; send that one as it was, or this one with a key of its own";
 
 /// By what a request is known where it comes again.
 #[derive(Clone, Copy, Debug)]

@@ -18,6 +18,7 @@ use crate::protocol::approval::ConsentMode;
 use crate::protocol::chat::Usage;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin, RunId};
+use crate::protocol::inspect::CallKind;
 use crate::protocol::message::Message;
 use crate::protocol::plan::Plan;
 use crate::protocol::session::{
@@ -418,7 +419,8 @@ impl State {
                     run.model.clone_from(model);
                 }
             }
-            Write::ModelCall { run_id, call } => {
+            // A run's own count, too, is without the summaries that are made meanwhile.
+            Write::ModelCall { run_id, call } if call.kind != CallKind::Summary => {
                 let foreground = self.last_run.as_mut();
                 let foreground = foreground.filter(|run| run.run_id == *run_id);
                 let used = match self.children.get_mut(run_id) {
@@ -497,7 +499,8 @@ impl State {
             Write::ApprovalResolved { approval_id, .. } => self
                 .approvals
                 .retain(|asking| asking.pending.approval_id != *approval_id),
-            Write::RunLoop { .. }
+            Write::ModelCall { .. }
+            | Write::RunLoop { .. }
             | Write::ConsentRule(_)
             | Write::Consented(_)
             | Write::Event(_)

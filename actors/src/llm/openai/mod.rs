@@ -22,7 +22,7 @@ use reqwest::{Client, RequestBuilder, Url};
 use serde_json::Value;
 
 use crate::domain::context::hide_images;
-use crate::domain::redact::redacted;
+use crate::domain::redact::{names_key, redacted};
 use crate::domain::slots::Capacity;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::phrase::{Phrase, PhraseCode, Trouble};
@@ -219,17 +219,22 @@ impl OpenAiBackend {
 
     /// Some servers repeat a wrong key in their answer; it must not reach a log or a page.
     fn without_key(&self, error: LlmError) -> LlmError {
-        let Some(key) = self.config.api_key.as_deref().filter(|key| key.len() > 3) else {
-            return error;
+        let query = self.base.query_pairs();
+        let of_query = query.filter_map(|(name, value)| names_key(&name).then_some(value));
+        let keys = of_query.chain(self.config.api_key.as_deref().map(Into::into));
+        let keys: Vec<_> = keys.filter(|key| key.len() > 3).collect();
+        let without = |message: String| {
+            let keys = keys.iter();
+            keys.fold(message, |said, key| said.replace(&**key, "(the key)"))
         };
         match error {
             LlmError::Unauthorized { status, message } => LlmError::Unauthorized {
                 status,
-                message: message.replace(key, "(the key)"),
+                message: without(message),
             },
             LlmError::Rejected { status, message } => LlmError::Rejected {
                 status,
-                message: message.replace(key, "(the key)"),
+                message: without(message),
             },
             other => other,
         }

@@ -670,6 +670,12 @@ async fn a_query_of_the_base_url_goes_with_each_request_and_is_not_shown() {
     assert_eq!(backend.address(), format!("{}/d", server.uri()));
     let shown = format!("{backend:?} {:?}", backend.config);
     assert!(!shown.contains("sesame"), "{shown}");
+    let echo = ResponseTemplate::new(401).set_body_string("no key is called sesame");
+    let refused = Mock::given(path("/wrong/v1/models")).respond_with(echo);
+    refused.mount(&server).await;
+    let backend = self::backend(&format!("{}/wrong/v1?api-key=sesame", server.uri()));
+    let told = format!("{:?}", backend.probe().await);
+    assert!(!told.contains("sesame"), "{told}");
 }
 
 #[tokio::test]
