@@ -84,9 +84,7 @@ impl Archive {
 
     pub(super) async fn details(&self, run: RunId) -> anyhow::Result<RunDetails> {
         let details = self.inspector.run(self.user, run).await?;
-        let details = details
-            .with_context(|| format!("there is no run {run}; `navi runs list` shows the newest"))?;
-        Ok(self.inspector.compared(details).await?)
+        details.with_context(|| format!("there is no run {run}; `navi runs list` shows the newest"))
     }
 
     async fn list(

@@ -80,7 +80,7 @@ pub(crate) struct GoOn<'a> {
 }
 
 /// A run that is listened to. Dropped before its end, it goes on where its session can be seen,
-/// and is stopped soon where nobody could ever read it.
+/// and is stopped soon where nobody could ever read it. It is handed on boxed: it is large.
 pub(crate) struct Answer {
     app: App,
     who: Principal,
@@ -104,13 +104,13 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// The same, where the program may take so long to come back.
-    pub(crate) fn patient(mut self, patience: Duration) -> Self {
+    pub(crate) fn patient(mut self: Box<Self>, patience: Duration) -> Box<Self> {
         self.patience = patience;
         self
     }
 
     /// The same, up to the first of these words.
-    pub(crate) fn until(mut self, stops: StopWords) -> Self {
+    pub(crate) fn until(mut self: Box<Self>, stops: StopWords) -> Box<Self> {
         self.stops = stops;
         self
     }

@@ -207,7 +207,7 @@ impl Asked {
         who: Principal,
         headers: &HeaderMap,
         hash: [u8; 32],
-    ) -> Result<Answer, NaviError> {
+    ) -> Result<Box<Answer>, NaviError> {
         let place = session_of(headers)?.map_or(Place::Request, Place::Session);
         let asked = Way {
             place,
@@ -230,7 +230,7 @@ impl Asked {
             approvals,
             repeat,
         }: Way,
-    ) -> Result<Answer, NaviError> {
+    ) -> Result<Box<Answer>, NaviError> {
         let patience = if self.streamed {
             STREAM_PATIENCE
         } else {

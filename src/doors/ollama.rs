@@ -271,7 +271,7 @@ async fn task(
 /// An answer on its way.
 struct Open {
     app: App,
-    answer: Answer,
+    answer: Box<Answer>,
     lines: Lines,
     /// What the next request of the same conversation begins with.
     conversation: [u8; 32],

@@ -224,7 +224,7 @@ async fn task(
 }
 
 /// The answer as it comes.
-fn stream_of(answer: Answer, chunks: Chunks, counts: bool) -> HttpResponse {
+fn stream_of(answer: Box<Answer>, chunks: Chunks, counts: bool) -> HttpResponse {
     let mut response = streaming(STREAM);
     for (name, value) in places(&answer) {
         response.insert_header((name, value));
@@ -297,7 +297,7 @@ fn finish(ending: Ending) -> Result<&'static str, NaviError> {
 }
 
 /// The answer in one piece.
-async fn whole(mut answer: Answer, chunks: Chunks) -> HttpResponse {
+async fn whole(mut answer: Box<Answer>, chunks: Chunks) -> HttpResponse {
     let Whole {
         text,
         thinking,

@@ -76,7 +76,7 @@ fn unknown(id: &str) -> NaviError {
     params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "As `conversation`, which goes before it."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same request again with the same key joins its run; another question with it is refused.")),
     request_body(content = ref("#/components/schemas/ResponseRequest"), description = "As OpenAI's Responses have it; docs/doors.md says what is passed over."),
-    responses((status = 200, description = "The response in OpenAI's form, in one piece or, with `stream`, as server-sent events.", body = Object), OpenaiFailures))]
+    responses((status = 200, description = "The response in OpenAI's form, in one piece or, with `stream`, as server-sent events.", content((Object = "application/json"), ("text/event-stream"))), OpenaiFailures))]
 pub(crate) async fn create(
     app: web::Data<App>,
     who: Principal,
@@ -273,7 +273,7 @@ pub(crate) struct ReadQuery {
     params(("response_id" = String, Path,),
         ("stream" = Option<bool>, Query, description = "As server-sent events."),
         ("starting_after" = Option<u64>, Query, description = "With `stream`: those after the event of this `sequence_number`.")),
-    responses((status = 200, description = "The response as it stands.", body = Object), OpenaiFailures))]
+    responses((status = 200, description = "The response as it stands; with `stream`, its events.", content((Object = "application/json"), ("text/event-stream"))), OpenaiFailures))]
 pub(crate) async fn read(
     app: web::Data<App>,
     who: Principal,

@@ -52,7 +52,7 @@ pub(crate) async fn run(
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let run: RunId = run_id(&path)?;
-    Ok(HttpResponse::Ok().json(app.engine.run_compared(who.user, run).await?))
+    Ok(HttpResponse::Ok().json(app.engine.run_inspected(who.user, run).await?))
 }
 
 #[utoipa::path(get, path = "/runs/{run_id}/calls/{n}", tag = "runs",

@@ -100,6 +100,38 @@ fn every_operation_says_how_it_fails() {
 }
 
 #[test]
+fn what_streams_where_it_is_asked_to_says_as_what() {
+    let document = openapi();
+    let asks = |operation: &Value| {
+        let body = &operation["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+        let body = body.as_str().and_then(|it| it.strip_prefix('#'));
+        let body = body.and_then(|it| document.pointer(it));
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        body.is_some_and(|it| it["properties"].get("stream").is_some())
+            || parameters.into_iter().any(|it| it["name"] == "stream")
+    };
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if asks(operation) {
+                let kinds = operation["responses"]["200"]["content"].as_object();
+                let kinds: Vec<&String> = kinds.unwrap().keys().collect();
+                assert_eq!(kinds.len(), 2, "{method} {path}: {kinds:?}");
+                found.push(path.as_str());
+            }
+        }
+    }
+    let all = [
+        "/api/chat",
+        "/api/generate",
+        "/v1/chat/completions",
+        "/v1/responses",
+        "/v1/responses/{response_id}",
+    ];
+    assert!(all.iter().all(|path| found.contains(path)), "{found:?}");
+}
+
+#[test]
 fn every_error_code_has_a_status_that_the_document_names() {
     let document = openapi();
     let told = &document["paths"]["/sessions"]["get"]["responses"];

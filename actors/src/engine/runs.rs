@@ -39,14 +39,29 @@ impl Engine {
         .await
     }
 
-    /// A run with its model calls, the runs that it started, and what was spent around it.
+    /// A run with its model calls, and the runs that it started.
     ///
     /// # Errors
     /// `not_found` where the user has no such run.
     pub async fn run(&self, user: UserId, run_id: RunId) -> Result<RunDetails, NaviError> {
-        let owner = self
-            .find_run(user, run_id, OpenSession::as_participant)
-            .await?;
+        let find = self.find_run(user, run_id, OpenSession::as_participant);
+        let owner = find.await?;
+        let details = self.stored(async move |store| store.run_details(owner, run_id).await);
+        details.await?.ok_or_else(no_run)
+    }
+
+    /// The same, with what was spent around it, and what each of its calls kept of the one before:
+    /// for those who look into it.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_inspected(
+        &self,
+        user: UserId,
+        run_id: RunId,
+    ) -> Result<RunDetails, NaviError> {
+        let find = self.find_run(user, run_id, OpenSession::as_participant);
+        let owner = find.await?;
         let details = self.inspected(async move |_, inspector| inspector.run(owner, run_id).await);
         let mut details = details.await?.ok_or_else(no_run)?;
         if owner != user {
@@ -54,16 +69,6 @@ impl Engine {
             details.spent = None;
         }
         Ok(details)
-    }
-
-    /// The same, with what each of its calls kept of the one before: for those who look into it.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub async fn run_compared(&self, user: UserId, run_id: RunId) -> Result<RunDetails, NaviError> {
-        let details = self.run(user, run_id).await?;
-        self.inspected(async move |_, inspector| inspector.compared(details).await)
-            .await
     }
 
     /// Refuses a run that is not of this user's own sessions.

@@ -12,8 +12,8 @@ use crate::protocol::inspect::{RunDetails, RunInfo, RunSpending, Spending};
 use crate::store::StoreError;
 
 impl Inspector {
-    /// A run of the user's with its model calls, the runs that it started, and what was spent
-    /// around it. None where the user has no such run.
+    /// A run of the user's with its model calls, what each of them kept of the one before, the runs
+    /// that it started, and what was spent around it. None where the user has no such run.
     ///
     /// # Errors
     /// What the store says.
@@ -22,17 +22,9 @@ impl Inspector {
             return Ok(None);
         };
         details.spent = Some(self.around(user, &details.run).await?);
-        Ok(Some(details))
-    }
-
-    /// A run with what each of its calls kept of the one before.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub async fn compared(&self, mut details: RunDetails) -> Result<RunDetails, StoreError> {
         let prices = self.table().await;
         self.add_prefixes(&mut details, &prices).await?;
-        Ok(details)
+        Ok(Some(details))
     }
 
     /// What all runs of a session spent.

@@ -43,7 +43,7 @@ impl Answer {
         app: &App,
         who: Principal,
         question: Question,
-    ) -> Result<Self, NaviError> {
+    ) -> Result<Box<Self>, NaviError> {
         if !question.files.is_empty() {
             who.grant.check(Action::ChangeFiles)?;
         }
@@ -65,12 +65,13 @@ impl Answer {
         who: Principal,
         question: &Question,
         found: Found,
-    ) -> Result<Self, NaviError> {
+    ) -> Result<Box<Self>, NaviError> {
         let engine = &app.engine;
         let Found {
             sameness,
             session,
             mut client_id,
+            asked,
             joins,
             ..
         } = found;
@@ -103,7 +104,7 @@ impl Answer {
                 (accepted, events) = send(&client_id).await?;
             }
         }
-        let seen = Seen::new(session, client_id, question.said());
+        let seen = Seen::new(session, client_id, asked);
         app.requests.keep(who.user, sameness, seen.clone());
         let run_id = accepted.run_id;
         let mut view = View::of(run_id, ephemeral, question.approvals, Begin::AtOnce);
@@ -132,7 +133,7 @@ impl Answer {
         app: &App,
         who: Principal,
         go_on: GoOn<'_>,
-    ) -> Result<Option<Self>, NaviError> {
+    ) -> Result<Option<Box<Self>>, NaviError> {
         let engine = &app.engine;
         let GoOn {
             results,
@@ -196,7 +197,7 @@ impl Answer {
         (session, run_id): (SessionId, RunId),
         approvals: Approvals,
         begin: Begin,
-    ) -> Result<Self, NaviError> {
+    ) -> Result<Box<Self>, NaviError> {
         let engine = &app.engine;
         let listening = app.requests.listen(session);
         let admission = Admission::new(app, Some(session), &who)?;
@@ -217,7 +218,7 @@ impl Answer {
         Ok(Self::new(app, who, joined))
     }
 
-    fn new(app: &App, who: Principal, joined: Joined) -> Self {
+    fn new(app: &App, who: Principal, joined: Joined) -> Box<Self> {
         let Joined {
             session,
             run_id,
@@ -228,7 +229,7 @@ impl Answer {
             seen,
             offer,
         } = joined;
-        Self {
+        Box::new(Self {
             app: app.clone(),
             who,
             session,
@@ -244,7 +245,7 @@ impl Answer {
             offer,
             listening: Some(listening),
             handed: Vec::new(),
-        }
+        })
     }
 }
 

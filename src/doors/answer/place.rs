@@ -57,6 +57,8 @@ pub(super) struct Found {
     pub(super) sameness: Sameness,
     pub(super) session: SessionId,
     pub(super) client_id: String,
+    /// SHA-256 of what is asked ([`Question::said`]).
+    pub(super) asked: Sameness,
     /// It was asked before, and is joined whatever became of it.
     pub(super) joins: bool,
     /// The name led there before. It may be gone since.
@@ -75,8 +77,9 @@ impl Found {
             Place::Session(name) => name.as_bytes(),
         };
         let sameness = hashed(who, &[place, &question.repeat.hash]);
+        let asked = question.said();
         let known = app.requests.find(who.user, &sameness);
-        if known.is_some_and(|seen| seen.asked != question.said()) {
+        if known.is_some_and(|seen| seen.asked != asked) {
             return Err(invalid(OTHER_REQUEST));
         }
         if let Some(seen) = seen_again(app, who, &sameness, question.repeat.again)
@@ -86,6 +89,7 @@ impl Found {
                 sameness,
                 session: seen.session,
                 client_id: seen.client_id,
+                asked,
                 joins: true,
                 was_known: false,
             });
@@ -110,6 +114,7 @@ impl Found {
             sameness,
             session,
             client_id,
+            asked,
             joins: question.repeat.again,
             was_known,
         })

@@ -51,7 +51,7 @@ pub(super) async fn begin(
     {
         let turn = entries.into_iter().skip(first);
         let gone_on = go_on(app, who, turn, request.terms.demands).await?;
-        return Ok(Begun::Run(Box::new(gone_on)));
+        return Ok(Begun::Run(gone_on));
     }
     let repeat = repeat_of(headers, request.hash)?;
     // Two that go on from one response find it one after the other.
@@ -96,7 +96,7 @@ pub(super) async fn begin(
         repeat,
     };
     let answer = asked.behind(before).answer_by(app, who, way);
-    Ok(Begun::Run(Box::new(answer.await?)))
+    Ok(Begun::Run(answer.await?))
 }
 
 /// What a program says when it is its turn.
@@ -263,7 +263,7 @@ async fn go_on(
     who: Principal,
     turn: impl Iterator<Item = Entry>,
     demands: Demands,
-) -> Result<Answer, NaviError> {
+) -> Result<Box<Answer>, NaviError> {
     who.grant.check(Action::GiveConsent)?;
     let (mut approvals, mut results): (Vec<Approval>, Vec<(CallId, String)>) = Default::default();
     for entry in turn {

@@ -58,7 +58,7 @@ pub(super) async fn read(
             let items = Items::new(id, head, query.starting_after);
             if query.stream {
                 let answer = joined(app, who, id).await?;
-                return Ok(stream_of(Source::Live(Box::new(answer)), items));
+                return Ok(stream_of(Source::Live(answer), items));
             }
             let mut response = items.response(&Status::InProgress, None);
             response["status"] = json!("queued");
@@ -73,7 +73,7 @@ pub(super) async fn read(
         Past::Told(told) => told,
         Past::Goes if query.stream => {
             let answer = joined(app, who, id).await?;
-            return Ok(stream_of(Source::Live(Box::new(answer)), items));
+            return Ok(stream_of(Source::Live(answer), items));
         }
         Past::Goes => match waiting(app, who, id).await? {
             Some(told) => told,
@@ -125,7 +125,7 @@ pub(super) fn take_all(items: &mut Items, told: Vec<Told>) -> Status {
     status
 }
 
-async fn joined(app: &App, who: Principal, id: ResponseId) -> Result<Answer, NaviError> {
+async fn joined(app: &App, who: Principal, id: ResponseId) -> Result<Box<Answer>, NaviError> {
     let begin = Begin::AtAnswer(id.number);
     let place = (id.session, id.run);
     Answer::joined(app, who, place, Approvals::ByProgram, begin).await
