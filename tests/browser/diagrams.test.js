@@ -188,6 +188,8 @@ describe('a hostile diagram', () => {
     await tab.idle();
     const answer = tab.answers.last();
     const blocks = answer.locator('navi-diagram');
+    // What shows diagrams comes with the first.
+    await blocks.first().waitFor();
     assert.equal(await blocks.count(), attacks.length);
     for (const number of attacks.keys()) {
       const block = blocks.nth(number);

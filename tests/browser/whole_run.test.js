@@ -146,6 +146,8 @@ describe('a whole run', () => {
     await tab.page.locator('[data-testid="profile-divider"][data-profile="server_admin"]').waitFor();
     await tab.sees('The note is written,');
     assert.equal(await tab.page.getByTestId('profile-name').innerText(), 'Server Administrator');
+    // What was changed is asked for beside the events.
+    await tab.page.getByRole('button', { name: 'Undo: note.md' }).waitFor();
 
     await staysTheSame();
   });
