@@ -379,9 +379,21 @@ impl Connection {
         }
     }
 
-    /// Forgets what came.
-    pub(crate) fn forget(&mut self) {
-        self.body.clear();
+    /// Passes over what came of an answer that goes on, and what has come and is not read yet.
+    ///
+    /// # Errors
+    /// Those of the socket; the answer has ended.
+    pub(crate) fn pass_over(&mut self) -> Result<()> {
+        loop {
+            self.state = self.chunks.take(&mut self.raw, &mut self.body)?;
+            self.body.clear();
+            match self.stream.try_read_buf(&mut self.raw) {
+                Ok(1..) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Ok(0) => bail!("the answer has ended"),
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Reads the answer to its end.
@@ -395,7 +407,7 @@ impl Connection {
                 bail!("the connection was closed in mid-answer");
             }
         }
-        self.forget();
+        self.body.clear();
         Ok(())
     }
 }
