@@ -352,6 +352,7 @@ pub(super) fn repeat_of(headers: &HeaderMap, hash: [u8; 32]) -> Result<Repeat, N
     let tries = headers.get(&RETRY_COUNT).and_then(|it| it.to_str().ok());
     Ok(Repeat {
         again: key.is_some() || tries.is_some_and(|tries| tries != "0"),
+        is_of_key: key.is_some(),
         hash: key.map_or(hash, |key| Sha256::digest(key).into()),
     })
 }

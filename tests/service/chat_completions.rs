@@ -500,6 +500,26 @@ async fn a_key_that_comes_again_with_another_request_is_refused() {
 }
 
 #[tokio::test]
+async fn a_key_stands_for_its_first_question_after_a_restart_too() {
+    let (model, mut server) = talking();
+    let keys: [&[(&str, &str)]; 2] = [
+        &[("idempotency-key", "one")],
+        &[("idempotency-key", "two"), ("x-navi-session", "a-room")],
+    ];
+    for key in keys {
+        model.script(vec![Step::text("Once.")]);
+        let first = ask(&server, &said("Say it."), key).await;
+        assert_eq!(first.status(), StatusCode::OK);
+        server = server.crash_and_restart();
+        let refused = ask(&server, &said("Say more."), key).await;
+        assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+        let answer = ask(&server, &said("Say it."), key).await;
+        let answer: Value = answer.json().await.unwrap();
+        assert_eq!(answer["choices"][0]["message"]["content"], "Once.");
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_goes_for_good_stops_what_nobody_could_read() {
     let (model, server) = talking();
     model.script(vec![Step::text("To whom"), Step::hold("never")]);

@@ -13,7 +13,7 @@ use navi_actors::tools::lent::Offer;
 use uuid::Uuid;
 
 use super::listening::Ear;
-use super::place::Found;
+use super::place::{Found, check_key};
 use super::view::View;
 use super::{Answer, Approvals, Begin, GoOn, Place, Question, StopWords, Waits, files};
 use crate::access::Principal;
@@ -91,6 +91,10 @@ impl Answer {
         let send = |client_id: &str| engine.send_watched(who.user, session, input(client_id));
         let mut offer = lend(&client_id);
         let (mut accepted, mut events) = send(&client_id).await?;
+        let is_known = || app.requests.find(who.user, &sameness).is_some();
+        if accepted.duplicate && question.repeat.is_of_key && !is_known() {
+            check_key(app, who, (session, client_id.clone()), question).await?;
+        }
         if accepted.duplicate && is_its_own {
             events = from_the_beginning(app, who, session).await?;
         } else if accepted.duplicate {

@@ -2,10 +2,12 @@
 
 use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;
+use navi_actors::domain::input::validate_images;
 use navi_actors::engine::ProgramSession;
 use navi_actors::protocol::command::NewSessionRequest;
 use navi_actors::protocol::error::{NaviError, invalid};
 use navi_actors::protocol::ids::SessionId;
+use navi_actors::store::KnownMessage;
 use sha2::{Digest as _, Sha256};
 
 use super::Question;
@@ -30,6 +32,8 @@ const OTHER_REQUEST: &str = "this Idempotency-Key came before with another quest
 pub(crate) struct Repeat {
     /// SHA-256 of the request, or of the key that it names.
     pub(crate) hash: [u8; 32],
+    /// It is that of a key, which may come with another question.
+    pub(crate) is_of_key: bool,
     /// The program says that it asks once more.
     pub(crate) again: bool,
 }
@@ -137,7 +141,7 @@ pub(crate) async fn was_asked_in(
     app: &App,
     who: Principal,
     session: SessionId,
-    Repeat { hash, again }: Repeat,
+    Repeat { hash, again, .. }: Repeat,
 ) -> Result<bool, NaviError> {
     let name = session.to_string();
     let sameness = hashed(who, &[name.as_bytes(), &hash]);
@@ -150,6 +154,30 @@ pub(crate) async fn was_asked_in(
             .engine
             .knows_message(who.user, session, hex::encode(hash))
             .await?)
+}
+
+/// Refuses a key that came to another process before, and with another question, by what is stored
+/// of that message: its text and images, which is all that is stored as it came.
+///
+/// # Errors
+/// `invalid_field`; what the store says.
+pub(super) async fn check_key(
+    app: &App,
+    who: Principal,
+    (session, client_id): (SessionId, String),
+    question: &Question,
+) -> Result<(), NaviError> {
+    let known = app.engine.known_message(who.user, session, client_id);
+    let (text, images) = match known.await? {
+        Some(KnownMessage::Sent(sent)) => (sent.content.unwrap_or_default(), sent.images),
+        Some(KnownMessage::Queued(queued)) => (queued.content, queued.images),
+        // It was withdrawn.
+        None => return Ok(()),
+    };
+    if text != question.text || images != validate_images(question.images.clone())? {
+        return Err(invalid(OTHER_REQUEST));
+    }
+    Ok(())
 }
 
 /// A session for this request alone. Its id is made of the request, so that one that comes again
