@@ -156,8 +156,8 @@ pub(crate) async fn was_asked_in(
             .await?)
 }
 
-/// Refuses a key that came to another process before, and with another question, by what is stored
-/// of that message: its text and images, which is all that is stored as it came.
+/// Refuses a key that came before with another question, by what is stored of that message: this
+/// process may be another one since. Its files are stored elsewhere, and are not compared.
 ///
 /// # Errors
 /// `invalid_field`; what the store says.
