@@ -41,7 +41,7 @@ const MAX_PATH_BYTES: usize = 1_024;
 /// What a profile's id is made of, and its length.
 const ID: &str = "^[a-z0-9_-]{1,64}$";
 /// A page's cursor over a run's events.
-const CURSOR: &str = r"^[0-9]{1,19}\.[0-9]{1,18}$";
+const CURSOR: &str = r"^[0-9]{1,18}\.[0-9]{1,18}$";
 /// A header that names something.
 const SEEN_ASCII: &str = "^[ -~]*$";
 /// A key or category of the memory has a letter or a digit in it.
