@@ -177,6 +177,9 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("LimitsChange/files_mb", within(&FILES_MB)),
         ("LimitsChange/tokens_a_day", within(&TOKENS_A_DAY)),
         ("LimitsChange/tabs", within(&TABS)),
+        // One that is named twice is granted once.
+        ("PersonChange/powers", json!({"uniqueItems": false})),
+        ("UsersPowers/users", json!({"uniqueItems": false})),
         ("SignInRequest", one_of_two("password", "recovery_code")),
         (
             "NewPasskeyRequest/name",
@@ -337,7 +340,14 @@ pub(super) fn of_parameters() -> Vec<(&'static str, &'static str, Value)> {
         ("/v1/chat/completions", "X-Navi-Task", header.clone()),
         ("/v1/chat/completions", "Idempotency-Key", header.clone()),
         ("/v1/responses", "X-Navi-Session", header.clone()),
-        ("/v1/responses", "Idempotency-Key", header),
+        ("/v1/responses", "X-Navi-Task", header.clone()),
+        ("/v1/responses", "Idempotency-Key", header.clone()),
+        ("/api/chat", "X-Navi-Session", header.clone()),
+        ("/api/chat", "X-Navi-Task", header.clone()),
+        ("/api/chat", "Idempotency-Key", header.clone()),
+        ("/api/generate", "X-Navi-Session", header.clone()),
+        ("/api/generate", "X-Navi-Task", header.clone()),
+        ("/api/generate", "Idempotency-Key", header),
     ]
 }
 
