@@ -365,6 +365,17 @@ pub(super) fn session_of(headers: &HeaderMap) -> Result<Option<String>, NaviErro
     named(headers, &SESSION)
 }
 
+/// Refuses headers that are to name something and do not, whatever comes of the request.
+///
+/// # Errors
+/// `invalid_field`.
+pub(super) fn check_headers(headers: &HeaderMap) -> Result<(), NaviError> {
+    for name in [&SESSION, &TASK, &IDEMPOTENCY_KEY] {
+        named(headers, name)?;
+    }
+    Ok(())
+}
+
 /// A header that names something.
 fn named(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, NaviError> {
     let Some(value) = headers.get(name) else {

@@ -166,7 +166,8 @@ pub(crate) async fn ask(
 }
 
 #[utoipa::path(get, path = "/api/mcp", operation_id = "listen_mcp", tag = "mcp",
-    params(("Mcp-Session-Id" = Option<String>, Header, description = "As `initialize` gave it."),
+    params(("MCP-Protocol-Version" = Option<String>, Header, description = "As the revision demands it."),
+        ("Mcp-Session-Id" = Option<String>, Header, description = "As `initialize` gave it."),
         ("Last-Event-ID" = Option<String>, Header, description = "Goes on behind it.")),
     responses((status = 200, description = "What the server tells a session up to the revision 2025-11-25, as server-sent events.", body = String, content_type = "text/event-stream"),
         McpFailures))]
@@ -181,7 +182,8 @@ pub(crate) async fn listen(
 }
 
 #[utoipa::path(delete, path = "/api/mcp", operation_id = "leave_mcp", tag = "mcp",
-    params(("Mcp-Session-Id" = Option<String>, Header, description = "As `initialize` gave it.")),
+    params(("MCP-Protocol-Version" = Option<String>, Header, description = "As the revision demands it."),
+        ("Mcp-Session-Id" = Option<String>, Header, description = "As `initialize` gave it.")),
     responses((status = 202, description = "The session is over."),
         McpFailures))]
 pub(crate) async fn leave(

@@ -177,6 +177,9 @@ fn listed(name: &str) -> Value {
 }
 
 #[utoipa::path(post, path = "/api/chat", tag = "ollama",
+    params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "As for `/v1/chat/completions`."),
+        ("X-Navi-Task" = Option<String>, Header, max_length = 256, description = "As for `/v1/chat/completions`."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "As for `/v1/chat/completions`.")),
     request_body(content = ref("#/components/schemas/OllamaChatRequest"), description = "As Ollama has it: `model`, `messages`, `tools`, `format`, `options.stop`, `stream`; the rest is the profile's matter."),
     responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", content((Object = "application/json"), ("application/x-ndjson"))), OllamaFailures))]
 pub(crate) async fn chat(
@@ -191,6 +194,9 @@ pub(crate) async fn chat(
 }
 
 #[utoipa::path(post, path = "/api/generate", tag = "ollama",
+    params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "As for `/v1/chat/completions`."),
+        ("X-Navi-Task" = Option<String>, Header, max_length = 256, description = "As for `/v1/chat/completions`."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "As for `/v1/chat/completions`.")),
     request_body(content = ref("#/components/schemas/OllamaGenerateRequest"), description = "As Ollama has it: `model`, `prompt`, `system`, `images`, `format`, `options.stop`, `stream`."),
     responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", content((Object = "application/json"), ("application/x-ndjson"))), OllamaFailures))]
 pub(crate) async fn generate(
@@ -213,6 +219,7 @@ async fn answer(
 ) -> Result<HttpResponse, NaviError> {
     let body = body.map_err(|error| unreadable(&error).0)?;
     Asked::refuse_own(headers)?;
+    asked::check_headers(headers)?;
     let Request {
         wanted,
         stops,

@@ -175,6 +175,7 @@ async fn answer(
 ) -> Result<HttpResponse, NaviError> {
     let body = body.map_err(|error| unreadable(&error).0)?;
     Asked::refuse_own(headers)?;
+    asked::check_headers(headers)?;
     let Request {
         asked,
         stops,

@@ -32,7 +32,7 @@ use self::items::{Items, Status};
 use self::request::Request;
 pub(crate) use self::request::ResponseRequest;
 use super::answer::{Answer, Ending, Told};
-use super::asked::Asked;
+use super::asked::{self, Asked};
 use super::openai::refused;
 use super::{places, streaming};
 use crate::access::Principal;
@@ -74,6 +74,7 @@ fn unknown(id: &str) -> NaviError {
 
 #[utoipa::path(post, path = "/v1/responses", operation_id = "create_response", tag = "openai",
     params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "As `conversation`, which goes before it."),
+        ("X-Navi-Task" = Option<String>, Header, max_length = 256, description = "As for `/v1/chat/completions`."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same request again with the same key joins its run; another question with it is refused.")),
     request_body(content = ref("#/components/schemas/ResponseRequest"), description = "As OpenAI's Responses have it; docs/doors.md says what is passed over."),
     responses((status = 200, description = "The response in OpenAI's form, in one piece or, with `stream`, as server-sent events.", content((Object = "application/json"), ("text/event-stream"))), OpenaiFailures))]
@@ -96,6 +97,7 @@ async fn answer(
 ) -> Result<HttpResponse, NaviError> {
     let body = body.map_err(|error| unreadable(&error).0)?;
     Asked::refuse_own(request.headers())?;
+    asked::check_headers(request.headers())?;
     let asked = Request::read(body).await?;
     let mut head = head(&asked.model, Utc::now().timestamp());
     head.extend([

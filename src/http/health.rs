@@ -20,7 +20,8 @@ pub(crate) fn routes() -> Endpoint {
 }
 
 #[utoipa::path(get, path = "/health", tag = "service", security(()),
-    responses((status = 200, description = "The service answers.", body = ref("#/components/schemas/Health"))))]
+    responses((status = 200, description = "The service answers.", body = ref("#/components/schemas/Health")),
+        (status = 403, description = "The request came under another name.", body = ref("#/components/schemas/NaviError"))))]
 pub(crate) async fn health() -> HttpResponse {
     HttpResponse::Ok().json(Health { status: "ok" })
 }

@@ -43,6 +43,7 @@ async fn look() -> HttpResponse {
     responses(
         (status = 303, description = "Logged in by a cookie, and by the key that stands in `Location` behind `#key=`; on to the page."),
         (status = 401, description = "The link is not known.", content((ref("#/components/schemas/NaviError") = "application/json"), ("text/html"))),
+        (status = 403, description = "The request came under another name.", body = ref("#/components/schemas/NaviError")),
         (status = 410, description = "The link was used, or has expired.", content((ref("#/components/schemas/NaviError") = "application/json"), ("text/html"))),
         (status = 429, description = "Too many wrong links.", body = ref("#/components/schemas/NaviError")),
         (status = 500, description = "Something failed here; the log says what.", body = ref("#/components/schemas/NaviError")),

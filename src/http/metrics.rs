@@ -18,7 +18,7 @@ pub(crate) fn routes() -> Endpoint {
 }
 
 #[utoipa::path(get, path = "/metrics", tag = "service",
-    responses((status = 200, description = "What this process counted, in Prometheus' text format. The path is not there unless `NAVI_METRICS` is on.", body = String, content_type = "text/plain; version=0.0.4"), Failures))]
+    responses((status = 200, description = "What this process counted, in Prometheus' text format. The path is not there unless `NAVI_METRICS` is on.", body = String, content_type = "text/plain; version=0.0.4; charset=utf-8"), Failures))]
 pub(crate) async fn metrics(app: web::Data<App>, _: Principal) -> Result<HttpResponse, ApiError> {
     let text = app.engine.metrics(app.tabs.open()).await;
     let text = text.ok_or_else(|| ApiError::new(ErrorCode::NotFound, "nothing is counted here"))?;

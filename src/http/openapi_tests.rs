@@ -132,6 +132,24 @@ fn what_streams_where_it_is_asked_to_says_as_what() {
 }
 
 #[test]
+fn where_programs_send_messages_the_headers_that_count_are_named() {
+    let document = openapi();
+    for path in [
+        "/api/chat",
+        "/api/generate",
+        "/v1/chat/completions",
+        "/v1/responses",
+    ] {
+        let parameters = &document["paths"][path]["post"]["parameters"];
+        let parameters = parameters.as_array().unwrap().iter();
+        let mut names: Vec<&str> = parameters.map(|it| it["name"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        let all = ["Idempotency-Key", "X-Navi-Session", "X-Navi-Task"];
+        assert_eq!(names, all, "{path}");
+    }
+}
+
+#[test]
 fn every_error_code_has_a_status_that_the_document_names() {
     let document = openapi();
     let told = &document["paths"]["/sessions"]["get"]["responses"];

@@ -48,7 +48,7 @@ pub(crate) fn routes() -> [Endpoint; 2] {
 
 #[utoipa::path(get, path = "/sessions/{session_id}/runs/{run_id}/events", operation_id = "run_events", tag = "sessions",
     params(("session_id" = Uuid, Path,), ("run_id" = Uuid, Path,), ("cursor" = Option<String>, Query,)),
-    responses((status = 200, description = "`{\"events\": […], \"next\": cursor or null}`: what was told of the run and of all runs under it, in order, text joined."), Failures))]
+    responses((status = 200, description = "`{\"events\": […], \"next\": cursor or null}`: what was told of the run and of all runs under it, in order, text joined.", body = Object), Failures))]
 pub(crate) async fn events(
     app: web::Data<App>,
     who: Principal,
@@ -93,8 +93,26 @@ fn ids(path: &(String, String)) -> Result<(SessionId, RunId), NaviError> {
 
 fn cursor(text: &str) -> Option<LogCursor> {
     let (seq, chunk) = text.split_once('.')?;
+    // No column holds a larger one.
+    let seq: i64 = seq.parse().ok()?;
     Some(LogCursor {
-        seq: seq.parse().ok()?,
+        seq: u64::try_from(seq).ok()?,
         chunk: chunk.parse().ok()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_one_that_the_store_can_look_for() {
+        let read = |text| cursor(text).map(|at| (at.seq, at.chunk));
+        assert_eq!(read("12.7"), Some((12, 7)));
+        let most = "999999999999999999.999999999999999999";
+        assert_eq!(read(most), Some((999_999_999_999_999_999, 999_999_999_999_999_999)));
+        for wrong in ["", "12", "-1.0", "x.y", "9999999999999999999.0"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::account::ProofRequest;
-use super::body::{JsonBody, OptionalJsonBody};
+use super::body::{JsonBody, OptionalJsonBody, unreadable};
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::gate::{InBrowser, own_cookie, proxy_groups, proxy_word};
@@ -202,8 +202,9 @@ pub(crate) async fn by_proxy(
 pub(crate) async fn signed_out_there(
     app: web::Data<App>,
     visitor: Visitor,
-    form: web::Bytes,
+    form: Result<web::Bytes, actix_web::Error>,
 ) -> Result<HttpResponse, ApiError> {
+    let form = form.map_err(|error| unreadable(&error))?;
     let mut fields = form_urlencoded::parse(&form);
     let token = fields.find(|(name, _)| name == "logout_token");
     let Some((_, token)) = token else {

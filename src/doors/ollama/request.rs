@@ -75,7 +75,8 @@ pub(crate) struct ChatRequest {
 pub(crate) struct GenerateRequest {
     /// `navi` or `navi/PROFILE`, with or without `:latest`.
     model: String,
-    /// At most 256 KiB. Without one, nothing is answered.
+    /// At most 256 KiB, without NUL characters; a blank one goes with images alone. Without one,
+    /// nothing is answered.
     prompt: Option<String>,
     /// At most 256 KiB.
     system: Option<String>,
@@ -111,7 +112,7 @@ struct Said {
     /// `system`, `user`, `assistant` or `tool`; messages of others are passed over.
     role: String,
     /// System messages have at most 256 KiB together, and so has one of the user's; others have at
-    /// most 1 MiB. The last one must hold something.
+    /// most 1 MiB. The last one must hold something, and no NUL character where it is the user's.
     content: Option<String>,
     /// Base64.
     images: Option<Vec<String>>,

@@ -69,7 +69,7 @@ struct StreamOptions {
 struct Said {
     role: String,
     /// System messages have at most 256 KiB together, and so has one of the user's; others have at
-    /// most 1 MiB. The last one must hold something.
+    /// most 1 MiB. The last one must hold something, and no NUL character where it is the user's.
     content: Option<Content>,
     /// The assistant's; passed over where another one has them.
     #[serde(default)]

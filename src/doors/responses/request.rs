@@ -27,7 +27,8 @@ const MAX_ITEMS: usize = 10_000;
 pub(crate) struct ResponseRequest {
     /// `navi`, or `navi/PROFILE`.
     model: String,
-    /// What is said, and what came of calls.
+    /// What is said, and what came of calls. The last message must hold something, and no NUL
+    /// character where it is the user's.
     input: Input,
     /// Heeded beside the profile's prompt.
     #[serde(default)]

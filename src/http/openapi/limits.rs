@@ -41,7 +41,7 @@ const MAX_PATH_BYTES: usize = 1_024;
 /// What a profile's id is made of, and its length.
 const ID: &str = "^[a-z0-9_-]{1,64}$";
 /// A page's cursor over a run's events.
-const CURSOR: &str = r"^[0-9]{1,19}\.[0-9]{1,18}$";
+const CURSOR: &str = r"^[0-9]{1,18}\.[0-9]{1,18}$";
 /// A header that names something.
 const SEEN_ASCII: &str = "^[ -~]*$";
 /// A key or category of the memory has a letter or a digit in it.
@@ -177,6 +177,9 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("LimitsChange/files_mb", within(&FILES_MB)),
         ("LimitsChange/tokens_a_day", within(&TOKENS_A_DAY)),
         ("LimitsChange/tabs", within(&TABS)),
+        // One that is named twice is granted once.
+        ("PersonChange/powers", json!({"uniqueItems": false})),
+        ("UsersPowers/users", json!({"uniqueItems": false})),
         ("SignInRequest", one_of_two("password", "recovery_code")),
         (
             "NewPasskeyRequest/name",
@@ -337,7 +340,14 @@ pub(super) fn of_parameters() -> Vec<(&'static str, &'static str, Value)> {
         ("/v1/chat/completions", "X-Navi-Task", header.clone()),
         ("/v1/chat/completions", "Idempotency-Key", header.clone()),
         ("/v1/responses", "X-Navi-Session", header.clone()),
-        ("/v1/responses", "Idempotency-Key", header),
+        ("/v1/responses", "X-Navi-Task", header.clone()),
+        ("/v1/responses", "Idempotency-Key", header.clone()),
+        ("/api/chat", "X-Navi-Session", header.clone()),
+        ("/api/chat", "X-Navi-Task", header.clone()),
+        ("/api/chat", "Idempotency-Key", header.clone()),
+        ("/api/generate", "X-Navi-Session", header.clone()),
+        ("/api/generate", "X-Navi-Task", header.clone()),
+        ("/api/generate", "Idempotency-Key", header),
     ]
 }
 

@@ -5,7 +5,14 @@ use serde_json::{Map, Value};
 use super::limits;
 
 /// Requests whose body may be left out.
-const MAY_BE_BARE: [&str; 3] = ["/api/sign-on", "/sessions", "/sessions/{session_id}/pin"];
+const MAY_BE_BARE: [&str; 6] = [
+    "/api/account/recovery-codes",
+    "/api/account/sign-ons",
+    "/api/people/{person_id}/reset",
+    "/api/sign-on",
+    "/sessions",
+    "/sessions/{session_id}/pin",
+];
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// States it of a whole document. Gives the limits whose places it did not find.
