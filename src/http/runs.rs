@@ -110,7 +110,10 @@ mod tests {
         let read = |text| cursor(text).map(|at| (at.seq, at.chunk));
         assert_eq!(read("12.7"), Some((12, 7)));
         let most = "999999999999999999.999999999999999999";
-        assert_eq!(read(most), Some((999_999_999_999_999_999, 999_999_999_999_999_999)));
+        assert_eq!(
+            read(most),
+            Some((999_999_999_999_999_999, 999_999_999_999_999_999))
+        );
         for wrong in ["", "12", "-1.0", "x.y", "9999999999999999999.0"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }

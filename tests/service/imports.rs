@@ -163,4 +163,16 @@ async fn what_is_no_conversation_is_refused_whole() {
     .await;
     assert_eq!(bare["left_out"], json!({"images": 1, "files": 1}));
     assert_eq!(bare["session"]["title"], "Hello");
+    let calls = json!([{"id": "k", "name": "lamp", "arguments": {}}]);
+    let (status, long) = import(
+        &server,
+        &json!({"messages": [
+            {"role": "assistant", "content": null, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "k", "content": "on", "duration_ms": u64::MAX},
+        ]}),
+    )
+    .await;
+    assert_eq!(status, StatusCode::CREATED, "{long}");
+    let told = export(&server, &long["session"]["id"]).await;
+    assert_eq!(told["messages"][1]["duration_ms"], i64::MAX);
 }

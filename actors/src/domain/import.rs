@@ -106,7 +106,9 @@ impl Reader {
             images: self.images(role, &message.images),
             tool_calls: message.tool_calls,
             outcome: message.outcome.filter(|_| role == Role::Tool),
-            duration_ms: message.duration_ms.filter(|_| role == Role::Tool),
+            // No column holds a longer one.
+            duration_ms: (message.duration_ms.filter(|_| role == Role::Tool))
+                .map(|ms| ms.min(i64::MAX.unsigned_abs())),
             thinking: message.thinking.filter(|_| role == Role::Assistant),
             state: message.state,
             is_plan: message.is_plan && role == Role::Assistant,
