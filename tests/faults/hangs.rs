@@ -9,10 +9,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, Step};
-use crate::server::{House, Server, Socket};
+use crate::server::{House, PATIENCE, Server, Socket};
 
 /// How long a thread may be silent here. Six times as long, and the process ends.
-const PATIENCE: &str = "2";
+const SILENT_SECONDS: &str = "2";
 /// Longer than any test.
 const FOR_GOOD: &str = "sleep(600000)";
 /// As `navi_actors::watchdog` has it.
@@ -28,7 +28,7 @@ fn hanging(model: &FakeModel, fault: &str) -> Server {
 fn house(model: &FakeModel) -> House {
     House::new(&[
         ("OLLAMA_HOST", &model.url()),
-        ("NAVI_WATCHDOG_SECONDS", PATIENCE),
+        ("NAVI_WATCHDOG_SECONDS", SILENT_SECONDS),
     ])
 }
 
@@ -52,7 +52,7 @@ async fn unwarned(server: &Server, words: &str) {
 }
 
 async fn warnings_become(server: &Server, words: &str, there: bool) {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + PATIENCE;
     loop {
         let told = server.get("/api/status").await["warnings"].to_string();
         if told.contains(words) == there {
@@ -137,7 +137,7 @@ async fn the_slot_of_a_run_whose_thread_hangs_before_it_calls_goes_to_others() {
     let model = FakeModel::start();
     let house = House::new(&[
         ("OLLAMA_HOST", &model.url()),
-        ("NAVI_WATCHDOG_SECONDS", PATIENCE),
+        ("NAVI_WATCHDOG_SECONDS", SILENT_SECONDS),
         ("LLM_PARALLEL", "1"),
     ]);
     let fault = format!("run::slot=1*{FOR_GOOD}");
@@ -220,7 +220,7 @@ async fn the_tools_of_a_run_that_hangs_end_with_it() {
     model.script([Step::tool_call("terminal", call)]);
     let house = House::new(&[
         ("OLLAMA_HOST", &model.url()),
-        ("NAVI_WATCHDOG_SECONDS", PATIENCE),
+        ("NAVI_WATCHDOG_SECONDS", SILENT_SECONDS),
         ("NAVI_SANDBOX_USER", if is_root() { "nobody" } else { "" }),
     ]);
     let fault = format!("session::send=1*off->1*{FOR_GOOD}");
@@ -229,7 +229,7 @@ async fn the_tools_of_a_run_that_hangs_end_with_it() {
     let mut tab = server.tab(&session, None).await;
     say(&mut tab, "sleep").await;
     tab.next_of("tool_output").await;
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + PATIENCE;
     while !sleeps(&mark) {
         assert!(Instant::now() < until, "the tool does not run");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -240,7 +240,7 @@ async fn the_tools_of_a_run_that_hangs_end_with_it() {
     assert_eq!(told["state"], "interrupted", "{told}");
     let result = told["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(result["outcome"], "outcome_unknown", "{told}");
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + PATIENCE;
     while sleeps(&mark) {
         assert!(Instant::now() < until, "the tool outlived its run");
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::fake_model::{FakeModel, Step};
 use crate::processes::{begun, gone, is_root, marker, processes_with};
 use crate::script::{house, outcomes, snapshot, workspace};
-use crate::server::{House, Server, Socket, Told};
+use crate::server::{House, PATIENCE, Server, Socket, Told};
 
 fn sandboxed(variables: &[(&str, &str)]) -> (FakeModel, House) {
     let user = if is_root() { "nobody" } else { "" };
@@ -149,7 +149,8 @@ async fn own_tool(server: &Server, name: &str, mark: &str, effect: &str, seconds
 
 /// What a path answers, once it is as wanted. Its changes are told to no page that waits.
 async fn until<T>(server: &Server, path: &str, wanted: impl Fn(&Value) -> Option<T>) -> T {
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    // A server in Python may take its time to begin.
+    let until = std::time::Instant::now() + 3 * PATIENCE;
     loop {
         let answer = server.get(path).await;
         if let Some(found) = wanted(&answer) {
@@ -258,7 +259,7 @@ async fn no_mcp_server_outlives_a_kill_of_the_service() {
     let server = server.crash_and_restart();
     until(&server, "/mcp", ready).await;
     // Those of the new service are others.
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let patience = std::time::Instant::now() + PATIENCE;
     while processes_with(&mark).iter().any(|pid| first.contains(pid)) {
         assert!(std::time::Instant::now() < patience, "{first:?} are left");
         // Processes of others cannot be awaited.

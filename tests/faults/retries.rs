@@ -246,7 +246,11 @@ async fn stop_in_each(protocol: Protocol) {
             "{name}"
         );
     }
-    assert!(quickest < Duration::from_secs(1), "{quickest:?}");
+    // And what a machine adds on which a plain request, with its commit, takes its time, too.
+    let asked = Instant::now();
+    server.new_session().await;
+    let limit = Duration::from_secs(1) + 10 * asked.elapsed();
+    assert!(quickest < limit, "{quickest:?}");
     model.assert_clean();
 }
 

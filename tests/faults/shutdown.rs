@@ -122,6 +122,10 @@ async fn sigterm_while_an_approval_waits_leaves_it_waiting() {
         let frames = tab.until(kind).await;
         frames.iter().for_each(|frame| client.take(frame));
     }
+    // A request with its commit takes its time, too, where the machine has much to do.
+    let begun = Instant::now();
+    server.new_session().await;
+    let busy = 10 * begun.elapsed();
     let asked = Instant::now();
     server.ask_to_end();
     assert_eq!(rest(&mut client, &mut tab).await, Vec::<Value>::new());
@@ -130,7 +134,7 @@ async fn sigterm_while_an_approval_waits_leaves_it_waiting() {
     ends_in_order(&mut server, asked).await;
     let took = asked.elapsed();
     assert!(
-        took < Duration::from_secs(8),
+        took < Duration::from_secs(8) + busy,
         "as if the run went: {took:?}"
     );
     drop(server);

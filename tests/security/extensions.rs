@@ -410,7 +410,10 @@ async fn an_mcp_server_speaks_through_its_standard_error() {
         .await;
     let results = scene.run("use the tool: mcp__wild__echo {}").await;
     let told = failed(&results);
-    let model = scene.model.chats().pop().unwrap().body.to_string();
+    // A title is asked for whenever.
+    let chats = scene.model.chats();
+    let answering = chats.iter().rfind(|chat| chat.body["stream"] != false);
+    let model = answering.unwrap().body.to_string();
     let marked = model.find("text from outside begins");
     assert!(marked < model.find("rm -rf"), "{model}");
     let log = scene.server.said();

@@ -24,7 +24,8 @@ async fn fork_bomb() {
     let args = json!({"action": "run", "command": bomb, "timeout_seconds": 10});
     let said = ward.call(args).await;
     println!("{said:?}");
-    assert!(began.elapsed() < Duration::from_secs(40));
+    // Ten seconds, and what a machine adds whose processors the bomb has.
+    assert!(began.elapsed() < Duration::from_secs(120));
     gone(&bomb).await;
     let next = ward.works("true").await;
     assert!(next, "the next command has its processes again");

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::ward::{IN_GROUP, Ward};
 use crate::fake_model::FakeModel;
 use crate::processes::is_root;
-use crate::server::{House, copy_program, program};
+use crate::server::{House, PATIENCE, copy_program, program};
 
 #[tokio::test]
 async fn running_as_root() {
@@ -122,7 +122,7 @@ fn a_document_that_takes_its_reader_over() {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap().trim().to_owned()
     };
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + PATIENCE;
     while field("Seccomp:") != "2" {
         assert!(Instant::now() < until, "it is held by nothing");
         std::thread::sleep(Duration::from_millis(10));

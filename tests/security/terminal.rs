@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::ward::Ward;
 use crate::fake_model::{FakeModel, Recorded, Step};
 use crate::processes::{begun, gone, is_root, marker, runs};
-use crate::server::{House, Server};
+use crate::server::{House, PATIENCE, Server};
 
 fn house() -> (FakeModel, Server) {
     let model = FakeModel::start();
@@ -119,7 +119,7 @@ async fn background_commands_end_with_a_stop_of_their_run() {
     tab.send(&json!({"type": "stop"})).await;
     tab.next_of("stream_stopped").await;
     gone(&mark).await;
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + PATIENCE;
     let said = loop {
         model.script(vec![Step::tool_call("terminal", json!({"action": "list"}))]);
         tab.send(&json!({"type": "message", "content": "what goes"}))
@@ -153,7 +153,7 @@ async fn background_commands_end_when_their_time_is_up() {
 
 /// Calls the terminal until what it says holds, and gives that back.
 async fn asked_until(ward: &Ward, args: Value, holds: impl Fn(&str) -> bool) -> String {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + PATIENCE;
     loop {
         let said = ward.call(args.clone()).await.unwrap();
         if holds(&said) {

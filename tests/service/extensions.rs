@@ -8,7 +8,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::fake_model::FakeModel;
-use crate::server::{House, Server, Socket, Told};
+use crate::server::{House, PATIENCE, Server, Told};
 
 /// A service with a model that does what it is told.
 fn talking() -> (FakeModel, Server) {
@@ -56,7 +56,8 @@ async fn mcp_server(server: &Server, name: &str, state: &str) -> Value {
 
 /// What a path answers, once it is as wanted. Its changes are told to no page that waits.
 async fn until<T>(server: &Server, path: &str, wanted: impl Fn(&Value) -> Option<T>) -> T {
-    let until = tokio::time::Instant::now() + std::time::Duration::from_secs(90);
+    // Servers that others wrote load much before they answer, and are started again after a while.
+    let until = tokio::time::Instant::now() + 5 * PATIENCE;
     loop {
         let answer = server.get(path).await;
         if let Some(found) = wanted(&answer) {
@@ -73,8 +74,10 @@ async fn allow(server: &Server, tool: &Value) -> StatusCode {
     server.call(Method::POST, &path, Some(body)).await.0
 }
 
-/// A message's whole run, with yes to whatever is asked. Gives back each call's result.
-async fn run(tab: &mut Socket, text: &str) -> Vec<Value> {
+/// A message's whole run, with yes to whatever is asked. Gives back each call's result. Its tab is
+/// its own: one that is not read for as long as a server takes to come is taken for gone.
+async fn run(server: &Server, session: &str, text: &str) -> Vec<Value> {
+    let mut tab = server.tab(session, None).await;
     tab.send(&json!({"type": "message", "content": text})).await;
     let mut results = Vec::new();
     loop {
@@ -96,17 +99,16 @@ async fn run(tab: &mut Socket, text: &str) -> Vec<Value> {
 async fn a_tool_comes_is_allowed_changes_and_goes_while_navi_runs() {
     let (model, server) = talking();
     let session = server.new_session().await;
-    let mut tab = server.tab(&session, None).await;
     // Not there: the model has nothing to call.
     assert_eq!(
-        run(&mut tab, "use the tool: greet {}").await,
+        run(&server, &session, "use the tool: greet {}").await,
         Vec::<Value>::new()
     );
 
     shell_tool(&server, "greet", "echo hello from a file");
     let new = tool(&server, "greet", |it| it["state"] == "new").await;
     assert_eq!(
-        run(&mut tab, "use the tool: greet {}").await,
+        run(&server, &session, "use the tool: greet {}").await,
         Vec::<Value>::new()
     );
     let forged = json!({"name": "greet", "sha256": "0".repeat(64)});
@@ -116,19 +118,18 @@ async fn a_tool_comes_is_allowed_changes_and_goes_while_navi_runs() {
 
     assert_eq!(allow(&server, &new).await, StatusCode::NO_CONTENT);
     tool(&server, "greet", |it| it["state"] == "allowed").await;
-    let results = run(&mut tab, "use the tool: greet {}").await;
+    let results = run(&server, &session, "use the tool: greet {}").await;
     assert_eq!(results[0]["result"], "hello from a file\n");
     assert_eq!(results[0]["success"], true);
 
     // The allowance outlives the process.
     let server = server.crash_and_restart();
     tool(&server, "greet", |it| it["state"] == "allowed").await;
-    let mut tab = server.tab(&session, None).await;
 
     shell_tool(&server, "greet", "echo something else");
     let changed = tool(&server, "greet", |it| it["state"] == "changed").await;
     assert_eq!(
-        run(&mut tab, "use the tool: greet {}").await,
+        run(&server, &session, "use the tool: greet {}").await,
         Vec::<Value>::new()
     );
     assert_eq!(
@@ -137,7 +138,7 @@ async fn a_tool_comes_is_allowed_changes_and_goes_while_navi_runs() {
         "not what was seen"
     );
     assert_eq!(allow(&server, &changed).await, StatusCode::NO_CONTENT);
-    let results = run(&mut tab, "use the tool: greet {}").await;
+    let results = run(&server, &session, "use the tool: greet {}").await;
     assert_eq!(results[0]["result"], "something else\n");
 
     let (status, _) = server
@@ -195,8 +196,7 @@ async fn a_skill_stands_in_the_prompt_and_is_read_on_demand() {
     })
     .await;
     let session = server.new_session().await;
-    let mut tab = server.tab(&session, None).await;
-    let results = run(&mut tab, "use the tool: skill {\"name\": \"rhymes\"}").await;
+    let results = run(&server, &session, "use the tool: skill {\"name\": \"rhymes\"}").await;
     assert_eq!(results[0]["result"], "Rhyme every line.");
     let chats = model.chats();
     let systems = chats.iter().filter(|chat| chat.body["stream"] != false);
@@ -251,7 +251,6 @@ async fn servers_that_others_wrote_are_used_and_kept_alive() {
     );
 
     let session = server.new_session().await;
-    let mut tab = server.tab(&session, None).await;
     let calls = [
         ("mcp__everything__echo {\"message\": \"hello\"}", "hello"),
         ("mcp__everything__get-tiny-image {}", "image"),
@@ -266,7 +265,7 @@ async fn servers_that_others_wrote_are_used_and_kept_alive() {
         ("mcp__memory__search_nodes {\"query\": \"tea\"}", "Ann"),
     ];
     for (call, told) in calls {
-        let results = run(&mut tab, &format!("use the tool: {call}")).await;
+        let results = run(&server, &session, &format!("use the tool: {call}")).await;
         assert_eq!(results[0]["success"], true, "{call}: {results:#?}");
         let result = results[0]["result"].as_str().unwrap();
         assert!(result.contains(told), "{call}: {result}");
@@ -284,7 +283,7 @@ async fn servers_that_others_wrote_are_used_and_kept_alive() {
     })
     .await;
     let now = "use the tool: mcp__time__get_current_time {\"timezone\": \"UTC\"}";
-    assert_eq!(run(&mut tab, now).await[0]["success"], true);
+    assert_eq!(run(&server, &session, now).await[0]["success"], true);
 
     // One that the file has no more goes, with its tools.
     write(&data.join("mcp.json"), "{\"mcpServers\": {}}");
@@ -292,7 +291,7 @@ async fn servers_that_others_wrote_are_used_and_kept_alive() {
         (*servers == json!([])).then_some(())
     })
     .await;
-    assert_eq!(run(&mut tab, now).await, Vec::<Value>::new());
+    assert_eq!(run(&server, &session, now).await, Vec::<Value>::new());
     model.assert_clean();
 }
 
@@ -353,9 +352,9 @@ async fn a_server_is_used_over_streamable_http() {
     let up = mcp_server(&server, "far", "ready").await;
     assert_eq!(up["tools"], json!(["mcp__far__echo", "mcp__far__get-sum"]));
     let session = server.new_session().await;
-    let mut tab = server.tab(&session, None).await;
     let results = run(
-        &mut tab,
+        &server,
+        &session,
         "use the tool: mcp__far__get-sum {\"a\": 2, \"b\": 40}",
     )
     .await;

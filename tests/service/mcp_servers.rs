@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::fake_model::FakeModel;
 use crate::person::Person;
-use crate::server::{House, Server, client};
+use crate::server::{House, PATIENCE, Server, client};
 
 fn fake_server(mode: &str) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mcp_server.py");
@@ -32,7 +32,7 @@ async fn put(server: &Server, name: &str, draft: &Value) -> (u16, String) {
 }
 
 async fn ready(server: &Server, name: &str) -> Value {
-    let until = tokio::time::Instant::now() + std::time::Duration::from_secs(90);
+    let until = tokio::time::Instant::now() + 3 * PATIENCE;
     loop {
         let servers = server.get("/mcp").await;
         let mut all = servers.as_array().unwrap().iter();

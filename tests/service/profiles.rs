@@ -44,11 +44,13 @@ async fn a_profiles_file_may_change_while_navi_runs() {
     page.next_of("sessions").await;
     assert_eq!(profile(&server, "own").await, None);
 
-    // The folder is not there before.
+    // The folder is not there before, and comes with the whole file in it.
     let folder = house.data_dir().join("profiles");
-    fs::create_dir(&folder).unwrap();
+    let aside = house.data_dir().join("aside");
+    fs::create_dir(&aside).unwrap();
+    fs::write(aside.join("own.toml"), own("One.")).unwrap();
+    fs::rename(&aside, &folder).unwrap();
     let file = folder.join("own.toml");
-    fs::write(&file, own("One.")).unwrap();
     let found = loop {
         page.next_of("status").await;
         if let Some(found) = profile(&server, "own").await {

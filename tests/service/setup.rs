@@ -1,10 +1,12 @@
 //! How Navi is set up, as the page shows it: settings, models, what is wrong.
 
+use std::time::Instant;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::fake_model::{Config, FakeModel, Reply, Step};
-use crate::server::{House, Server, Socket, TOKEN};
+use crate::server::{House, PATIENCE, Server, Socket, TOKEN};
 
 #[tokio::test]
 async fn the_settings_are_those_that_the_command_prints() {
@@ -256,7 +258,16 @@ async fn it_is_told_who_would_answer_for_a_profile_and_who_does_not() {
     )
     .unwrap();
     let server = server.start();
-    let status = server.get("/api/status").await;
+    // A start waits a few seconds for what it asks the model servers, and no longer.
+    let until = Instant::now() + PATIENCE;
+    let status = loop {
+        let status = server.get("/api/status").await;
+        let backends = &status["backends"];
+        if backends[0]["models"][0].is_object() && backends[1]["down_since"].is_string() {
+            break status;
+        }
+        assert!(Instant::now() < until, "{status}");
+    };
     let of = |id: &str| {
         let mut all = status["profile_models"].as_array().unwrap().iter();
         all.find(|it| it["profile_id"] == id).unwrap().clone()

@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 /// How long spans are waited for: only a test that fails ever sees its end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the collector does with what it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -478,23 +478,26 @@ impl Socket {
         self.next_after(&[]).await
     }
 
-    /// The same for one who has read these, and says so where nothing comes.
-    async fn next_after(&mut self, passed: &[Value]) -> Told {
-        let next = async {
-            loop {
-                match self.stream.next().await {
-                    Some(Ok(Message::Text(text))) => {
-                        return Told::Frame(serde_json::from_str(&text).expect("JSON"));
-                    }
-                    Some(Ok(Message::Close(reason))) => {
-                        return Told::Closed(reason.map_or(1005, |reason| reason.code.into()));
-                    }
-                    Some(Ok(_)) => {}
-                    Some(Err(_)) | None => return Told::Closed(1006),
+    /// The same, however long that takes. A socket that nobody reads answers no pings, and is taken
+    /// for gone after 45 s.
+    pub(crate) async fn whenever(&mut self) -> Told {
+        loop {
+            match self.stream.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    return Told::Frame(serde_json::from_str(&text).expect("JSON"));
                 }
+                Some(Ok(Message::Close(reason))) => {
+                    return Told::Closed(reason.map_or(1005, |reason| reason.code.into()));
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Told::Closed(1006),
             }
-        };
-        match tokio::time::timeout(PATIENCE, next).await {
+        }
+    }
+
+    /// The next one for who has read these, and says so where nothing comes.
+    async fn next_after(&mut self, passed: &[Value]) -> Told {
+        match tokio::time::timeout(PATIENCE, self.whenever()).await {
             Ok(told) => told,
             Err(_) => panic!("nothing more is told after {passed:#?}"),
         }

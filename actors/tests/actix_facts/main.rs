@@ -23,7 +23,7 @@ use actix::System;
 /// Runs a test on one arbiter with the real clock. The limit turns a hang into a failure.
 fn on_arbiter<F: Future>(test: F) -> F::Output {
     System::new().block_on(async {
-        tokio::time::timeout(Duration::from_secs(20), test)
+        tokio::time::timeout(Duration::from_secs(60), test)
             .await
             .expect("the test hangs")
     })

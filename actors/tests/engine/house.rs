@@ -46,8 +46,9 @@ use navi_actors::tools::{
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// No wait of a test is longer; only a test that fails sees its end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// No wait of a test is longer; only a test that fails sees its end. It is shorter than what tools
+/// and models are given here, so that none of these ends a wait.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(50);
 
 /// One step of a scripted reply.
 #[derive(Clone, Debug)]

@@ -65,8 +65,7 @@ pub(crate) fn measure(messages: u64, turns: usize) -> Costs {
                 ..Setup::default()
             };
             let house = House::open_with(&dir, runtime, setup).await;
-            // What is done once after a start is not the turns' cost.
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            quiet(&statements).await;
             let mut all = Vec::new();
             let mut tab = None;
             for _ in 0..=turns {
@@ -84,6 +83,19 @@ pub(crate) fn measure(messages: u64, turns: usize) -> Costs {
         }
     });
     costs.unwrap()
+}
+
+/// Waits until nothing is asked of the store any more: what is done once after a start is not the
+/// turns' cost, and nothing tells that it is done.
+async fn quiet(statements: &Mutex<Vec<String>>) {
+    let mut made = None;
+    loop {
+        let now = statements.lock().unwrap().len();
+        if made.replace(now) == Some(now) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
 }
 
 /// A message, a tool's call, and the answer.
