@@ -196,7 +196,12 @@ async fn a_skill_stands_in_the_prompt_and_is_read_on_demand() {
     })
     .await;
     let session = server.new_session().await;
-    let results = run(&server, &session, "use the tool: skill {\"name\": \"rhymes\"}").await;
+    let results = run(
+        &server,
+        &session,
+        "use the tool: skill {\"name\": \"rhymes\"}",
+    )
+    .await;
     assert_eq!(results[0]["result"], "Rhyme every line.");
     let chats = model.chats();
     let systems = chats.iter().filter(|chat| chat.body["stream"] != false);
