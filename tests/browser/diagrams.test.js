@@ -63,7 +63,7 @@ describe('a diagram', () => {
     await answer.getByTestId('picture').click();
     const large = tab.page.getByTestId('picture-panel');
     await large.waitFor();
-    assert.ok(await large.locator('img').evaluate((element) => element.clientHeight) > size.height);
+    assert.ok((await drawn(large.locator('img'))).height > size.height);
     await tab.screenshot('diagram-large');
     await tab.page.keyboard.press('Escape');
     await large.waitFor({ state: 'detached' });
@@ -113,6 +113,8 @@ describe('a diagram', () => {
     await tab.sees('Three.');
     await tab.idle();
     const answer = tab.answers.last();
+    // What shows diagrams comes anew after a reload.
+    await answer.locator('navi-diagram').first().waitFor();
     // One that was only passed is not looked at.
     for (const diagram of await answer.locator('navi-diagram').all()) {
       await diagram.scrollIntoViewIfNeeded();
@@ -138,7 +140,7 @@ describe('a diagram', () => {
     await tab.sees('All of them.');
     await tab.idle();
     const answer = tab.answers.last();
-    await drawn(picture(answer).last());
+    await drawn(answer.locator('navi-diagram').last().locator('img'));
     assert.ok(await answer.getByTestId('diagram').count() < 40, `${await answer.getByTestId('diagram').count()} are drawn`);
     assert.ok(tab.page.frames().length <= 2);
     const first = answer.locator('navi-diagram').first();

@@ -63,6 +63,8 @@ describe('the first steps', () => {
     await part('first-steps').waitFor({ state: 'detached' });
     assert.match(await tab.composer.inputValue(), /^Half a thought\n\n.*subagent/);
     await tab.page.reload();
+    // Before the list is there nobody is new.
+    await tab.page.getByText('Your conversations will be listed here').waitFor();
     await part('example').first().waitFor();
     assert.equal(await part('first-steps').count(), 0);
     await tab.page.getByTestId('open-memory').click();
@@ -76,6 +78,7 @@ describe('the first steps', () => {
     await other.page.getByTestId('first-skip').click();
     await other.page.getByTestId('example').first().waitFor();
     await other.page.reload();
+    await other.page.getByText('Your conversations will be listed here').waitFor();
     await other.page.getByTestId('example').first().waitFor();
     await other.page.context().close();
   });
@@ -87,6 +90,7 @@ describe('the first steps', () => {
     await tab.idle();
     const other = await elsewhere();
     await other.page.goto(address());
+    await other.sessions.first().waitFor();
     await other.page.getByTestId('example').first().waitFor();
     assert.equal(await other.page.getByTestId('first-steps').count(), 0);
     await other.page.keyboard.press('Control+k');

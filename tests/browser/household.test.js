@@ -271,6 +271,8 @@ describe('a household', () => {
     await solomiya.tab.page.keyboard.press('Enter');
     await solomiya.part('share-person').filter({ hasText: bohdan.name }).waitFor();
     await solomiya.close('share');
+    // Who wrote what is said once the list has heard that it is shared.
+    await solomiya.part('shared-badge').filter({ hasText: bohdan.name }).waitFor();
     await bohdan.part('session-shared').filter({ hasText: solomiya.name }).waitFor();
     await bohdan.tab.sessions.filter({ has: bohdan.part('session-shared') }).locator('a').click();
     await bohdan.tab.sees(`${solomiya.canary} is answered.`);

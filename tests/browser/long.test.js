@@ -86,11 +86,13 @@ describe('a long conversation', () => {
     await scroller.hover();
     const first = () => tab.messages.first().getAttribute('data-message-id');
     const before = await first();
-    await scroller.evaluate((element) => { element.scrollTop = 300; });
-    const shown = tab.messages.nth(4);
-    const id = await shown.getAttribute('data-message-id');
+    // Measured before anything can come of the scrolling.
+    const { id, top } = await scroller.evaluate((element) => {
+      element.scrollTop = 300;
+      const shown = element.querySelectorAll('[data-testid="message"]')[4];
+      return { id: shown.dataset.messageId, top: shown.getBoundingClientRect().top };
+    });
     const held = tab.page.locator(`article[data-message-id="${id}"]`);
-    const top = (await held.boundingBox()).y;
     await tab.page.waitForFunction((was) => document.querySelector('[data-testid="message"]').dataset.messageId !== was, before);
     assert.notEqual(await first(), before);
     await tab.page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));

@@ -250,6 +250,8 @@ describe('the palette', () => {
     await tab.idle();
     const said = tab.page.getByTestId('unread').getByText(/^\d+ new lines$/);
     await said.waitFor();
+    // They are counted with the frame after the one that drew them.
+    await tab.page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
     const lines = Number.parseInt(await said.innerText(), 10);
     assert.ok(lines >= 9 && lines <= 30, `${lines}`);
     assert.match(await tab.page.getByTestId('jump-latest').getAttribute('aria-label'), / new lines$/);

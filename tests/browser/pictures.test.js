@@ -37,6 +37,7 @@ describe('pictures', () => {
     await tab.page.keyboard.press('Enter');
     const panel = tab.page.getByTestId('picture-panel');
     await panel.waitFor();
+    await panel.locator('img').evaluate((image) => image.decode());
     assert.ok((await panel.locator('img').boundingBox()).width > 400);
     await tab.screenshot('picture-large');
     await assertAccessible(tab.page, 'a picture', 'dialog');

@@ -60,10 +60,12 @@ describe('a visit', () => {
     const { model, tab } = it_has;
     const coloured = tab.answers.last().locator('.code-keyword');
     await tab.page.route('**/colours.js*', (route) => route.abort());
+    const failed = tab.page.waitForEvent('requestfailed', (request) => request.url().includes('/colours.js'));
     await model.script([{ text: 'Plain:\n\n```js\nlet plain = 1;\n```\n\nSo far.' }]);
     await tab.send('Write some code.');
     await tab.sees('So far.');
     await tab.idle();
+    await failed;
     assert.equal(await tab.answers.last().locator('pre').innerText(), 'let plain = 1;');
     assert.equal(await coloured.count(), 0);
     await tab.page.unroute('**/colours.js*');
@@ -113,7 +115,8 @@ describe('a visit', () => {
 
     await note.waitFor({ state: 'detached' });
     await tab.sees('Said before the update.');
-    assert.equal(await tab.composer.inputValue(), 'Half of a thought');
+    // The browser's own copy is read beside the conversation.
+    await tab.page.waitForFunction(() => document.querySelector('#composer')?.value === 'Half of a thought');
   });
 });
 

@@ -140,9 +140,10 @@ describe('a conversation of two', () => {
     await part(tab, 'share-end').click();
     await part(looker, 'shared-ended').waitFor();
     await part(tab, 'share-remove').click();
+    // Looked for first: it goes by itself.
+    await part(his, 'toast').filter({ hasText: 'It is not there any more: ' }).waitFor();
     await part(tab, 'share-remove').waitFor({ state: 'detached' });
     await part(his, 'session-item').waitFor({ state: 'detached' });
-    await part(his, 'toast').filter({ hasText: 'It is not there any more: ' }).waitFor();
     await part(his, 'welcome').waitFor();
     assert.equal(await his.composer.inputValue(), 'Half a thought');
     await tab.page.keyboard.press('Escape');

@@ -201,8 +201,9 @@ describe('sign-on by a provider', () => {
     await part(tab, 'link-password').fill(OLENA.password);
     await part(tab, 'link').click();
     await signInThere(tab.page, 'olena');
-    await part(tab, 'sign-on').waitFor();
+    // Looked for first: it goes by itself.
     await tab.page.getByText('The account is linked.').first().waitFor();
+    await part(tab, 'sign-on').waitFor();
     assert.equal(new URL(tab.page.url()).href, provider.page);
     const other = await comeIn('olena');
     await openAccount(other, 'profile');
@@ -229,7 +230,7 @@ describe('sign-on by a provider', () => {
     const end = Date.now() + LIMIT_MS;
     while (late.length < 2) {
       assert.ok(Date.now() < end, 'the page does not ask');
-      await tab.page.waitForTimeout(50);
+      await tab.page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
     }
     await part(tab, 'signin-name').fill(OLENA.name);
     await part(tab, 'signin-password').fill(OLENA.password);
