@@ -17,7 +17,7 @@ use futures_util::StreamExt as _;
 use navi_actors::domain::context::{CallOptions, CallSetup, ContextMessage, Conversation};
 use navi_actors::llm::Backend as _;
 use navi_actors::llm::openai::{OpenAiBackend, OpenAiConfig};
-use navi_actors::protocol::chat::ChatRequest;
+use navi_actors::protocol::chat::{ChatMessage, ChatRequest};
 use navi_actors::protocol::event::PartKind;
 use navi_actors::protocol::ids::{MessageId, Origin, PartId, RunId};
 use navi_actors::protocol::message::Message;
@@ -113,8 +113,9 @@ fn a_request(criterion: &mut Criterion) {
 }
 
 fn setup() -> CallSetup {
+    let content = "You are Navi.".to_owned();
     CallSetup {
-        system: "You are Navi.".to_owned(),
+        system: ChatMessage::System { content }.into(),
         tools: Vec::new().into(),
         notes: Vec::new(),
         options: CallOptions {
