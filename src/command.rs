@@ -13,7 +13,9 @@ pub(crate) mod upgrade;
 pub(crate) mod user;
 
 use anyhow::{Context as _, bail};
-use navi_actors::store::{Location, Store, StoreConfig};
+use chrono::Utc;
+use navi_actors::protocol::people::Recorded;
+use navi_actors::store::{Location, RecordEntry, Store, StoreConfig};
 
 use crate::instance;
 use crate::settings::{DatabaseSettings, Settings};
@@ -61,4 +63,21 @@ pub(crate) async fn open_store(settings: &Settings) -> anyhow::Result<Store> {
         );
     }
     Ok(store)
+}
+
+/// Has the record say what was done by this command.
+async fn note(
+    store: &Store,
+    command: &'static str,
+    what: Recorded,
+    about: String,
+) -> anyhow::Result<()> {
+    let entry = RecordEntry {
+        what,
+        user_id: None,
+        name: Some(command.to_owned()),
+        about: Some(about),
+        address: None,
+    };
+    Ok(store.add_record(entry, Utc::now()).await?)
 }

@@ -4,15 +4,18 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use navi_actors::protocol::people::{Scope, Scopes};
+use navi_actors::protocol::people::{Recorded, Scope, Scopes};
 use navi_actors::store::{LOCAL_USER, Store};
 
-use super::open_store;
 use super::user::{by_name, tell_service};
+use super::{note, open_store};
 use crate::access::{self, WantedToken};
 use crate::cli::TokenCommand;
 use crate::console::{complain, say, table};
 use crate::settings::Settings;
+
+/// Who did it, as the record has it.
+const NAME: &str = "navi token";
 
 /// Makes, lists and removes tokens; a service that runs knows at once.
 ///
@@ -39,14 +42,10 @@ async fn carry_out(
             user,
         } => {
             let user = match user {
-                Some(name) => by_name(store, name).await?.id,
-                None => store
-                    .user(LOCAL_USER)
-                    .await?
-                    .context(
-                        "this machine's own user was removed; say whose token it is with --user",
-                    )?
-                    .id,
+                Some(name) => by_name(store, name).await?,
+                None => store.user(LOCAL_USER).await?.context(
+                    "this machine's own user was removed; say whose token it is with --user",
+                )?,
             };
             let scopes = scopes.unwrap_or(Scopes::USUAL).iter();
             let wanted = WantedToken {
@@ -54,12 +53,14 @@ async fn carry_out(
                 scopes: scopes.chain(consent.then_some(Scope::Consent)).collect(),
                 days: *days,
             };
-            let (row, token) = access::add_token(store, user, wanted).await?;
+            let (row, token) = access::add_token(store, user.id, wanted).await?;
             say(&token);
             complain(&format!(
                 "This is the only time that the token {} is shown. Send it as `Authorization: Bearer …`.",
                 row.id
             ));
+            let about = format!("{}: {} ({})", user.name, row.name, row.scopes);
+            note(store, NAME, Recorded::TokenMade, about).await?;
         }
         TokenCommand::List => {
             let mut rows: Vec<[String; 7]> = Vec::new();
@@ -91,6 +92,7 @@ async fn carry_out(
                 anyhow::bail!("there is no token {id}; `navi token list` shows them");
             }
             tell_service(data_dir);
+            note(store, NAME, Recorded::TokenRemoved, id.to_string()).await?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -7,9 +7,9 @@ use anyhow::{Context as _, bail};
 use chrono::Utc;
 use navi_actors::domain::names;
 use navi_actors::protocol::people::{Recorded, UserRole};
-use navi_actors::store::{Changed, RecordEntry, SecretHash, Store, User};
+use navi_actors::store::{Changed, SecretHash, Store, User};
 
-use super::open_store;
+use super::{note, open_store};
 use crate::access::random::digest;
 use crate::access::{self, MAX_INVITATION_DAYS, Offer, role_name};
 use crate::cli::UserCommand;
@@ -17,6 +17,8 @@ use crate::console::{complain, say, table};
 use crate::instance::{self, Reach};
 use crate::settings::Settings;
 
+/// Who did it, as the record has it.
+const NAME: &str = "navi user";
 /// How long a link for another password is good.
 const RESET_DAYS: u32 = 1;
 
@@ -111,7 +113,7 @@ async fn carry_out(
             let user = settled(store.set_role(user.id, role).await?, name)?;
             tell_service(data_dir);
             let about = format!("{}: {}", user.name, role_name(role));
-            note(store, Recorded::RoleChanged, about).await?;
+            note(store, NAME, Recorded::RoleChanged, about).await?;
         }
         UserCommand::Remove { name, yes } => {
             let user = by_name(store, name).await?;
@@ -123,7 +125,7 @@ async fn carry_out(
             }
             let user = settled(store.remove_person(user.id, Utc::now()).await?, name)?;
             tell_service(data_dir);
-            note(store, Recorded::PersonRemoved, user.name).await?;
+            note(store, NAME, Recorded::PersonRemoved, user.name).await?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -136,7 +138,7 @@ async fn invite(store: &Store, page: &Page, offer: Offer, about: &str) -> anyhow
     store
         .add_invitation(SecretHash(digest(&secret)), invitation)
         .await?;
-    note(store, Recorded::Invited, about.to_owned()).await?;
+    note(store, NAME, Recorded::Invited, about.to_owned()).await?;
     say(&format!("{}#invitation={secret}", page.url));
     complain(&format!(
         "It works once, until {}.",
@@ -168,17 +170,6 @@ pub(super) fn tell_service(data_dir: &Path) {
             "It is done. A service that runs goes by what was for a second yet: {error}"
         ));
     }
-}
-
-async fn note(store: &Store, what: Recorded, about: String) -> anyhow::Result<()> {
-    let entry = RecordEntry {
-        what,
-        user_id: None,
-        name: Some("navi user".to_owned()),
-        about: Some(about),
-        address: None,
-    };
-    Ok(store.add_record(entry, Utc::now()).await?)
 }
 
 fn settled(changed: Changed, name: &str) -> anyhow::Result<User> {

@@ -232,6 +232,27 @@ async fn tokens_are_made_listed_and_taken_back() {
         StatusCode::OK
     );
 
+    let list: Value = with(token.to_owned()).await.json().await.unwrap();
+    let id = list[1]["id"].as_str().unwrap();
+    assert!(
+        server
+            .house()
+            .run(&["token", "remove", id])
+            .status
+            .success()
+    );
+    let record = server.get("/api/record").await;
+    let lines = record.as_array().unwrap().iter().take(2);
+    let lines = lines.map(|line| (line["what"].as_str(), line["name"].as_str()));
+    let by_command = Some("navi token");
+    assert!(
+        lines.eq([
+            (Some("token_removed"), by_command),
+            (Some("token_made"), by_command)
+        ]),
+        "{record}"
+    );
+
     let path = format!("/api/tokens/{}", made["id"].as_str().unwrap());
     let (status, _) = server.call(Method::DELETE, &path, None).await;
     assert_eq!(status, StatusCode::NO_CONTENT);

@@ -5,11 +5,12 @@
     clippy::expect_used,
     clippy::panic,
     dead_code,
+    unused_imports,
     reason = "tests; the house is shared with the engine's other tests"
 )]
 
 mod history;
-#[path = "../engine/house.rs"]
+#[path = "../engine/house/mod.rs"]
 mod house;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -6,10 +6,11 @@
     clippy::expect_used,
     clippy::panic,
     dead_code,
+    unused_imports,
     reason = "tests; the house is shared with the engine's other tests"
 )]
 
-#[path = "../engine/house.rs"]
+#[path = "../engine/house/mod.rs"]
 mod house;
 mod measure;
 

@@ -91,9 +91,11 @@ impl Answer {
         let send = |client_id: &str| engine.send_watched(who.user, session, input(client_id));
         let mut offer = lend(&client_id);
         let (mut accepted, mut events) = send(&client_id).await?;
-        let known = app.requests.find(who.user, &sameness);
-        let is_same = known.is_some_and(|seen| seen.asked == asked);
-        if accepted.duplicate && question.repeat.is_of_key && !is_same {
+        let is_same = || {
+            let known = app.requests.find(who.user, &sameness);
+            known.is_some_and(|seen| seen.asked == asked)
+        };
+        if accepted.duplicate && question.repeat.is_of_key && !is_same() {
             check_key(app, who, (session, client_id.clone()), question).await?;
         }
         if accepted.duplicate && is_its_own {
