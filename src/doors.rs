@@ -30,6 +30,7 @@ use crate::settings::{Door, OpenDoors};
 
 /// The run that answers.
 const RUN: HeaderName = HeaderName::from_static("x-navi-run");
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Those that are open.
 pub(crate) fn endpoints(open: &OpenDoors) -> Vec<Endpoint> {
@@ -80,9 +81,9 @@ pub(crate) fn takes_messages(path: &str) -> bool {
 pub(crate) fn streaming(kind: &'static str) -> HttpResponseBuilder {
     let mut response = HttpResponse::Ok();
     response
-        .insert_header((header::CONTENT_TYPE, kind))
+        .insert_header((header::CONTENT_TYPE, HeaderValue::from_static(kind)))
         // nginx would keep what comes until it is 4 KB.
-        .insert_header(("x-accel-buffering", "no"));
+        .insert_header((ACCEL_BUFFERING, HeaderValue::from_static("no")));
     response
 }
 

@@ -320,21 +320,35 @@ fn refuse(request: ServiceRequest, error: &ApiError) -> ServiceResponse<BoxBody>
 }
 
 /// What every answer says.
-const SECURE: [(&str, &str); 4] = [
-    ("x-content-type-options", "nosniff"),
-    ("x-frame-options", "DENY"),
-    ("referrer-policy", "no-referrer"),
-    ("cross-origin-resource-policy", "same-origin"),
+static SECURE: [(HeaderName, HeaderValue); 4] = [
+    (
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    ),
+    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    ),
+    (
+        header::CROSS_ORIGIN_RESOURCE_POLICY,
+        HeaderValue::from_static("same-origin"),
+    ),
 ];
 /// Checked once, and not for each answer.
 static POLICY: LazyLock<HeaderValue> =
     LazyLock::new(|| HeaderValue::from_static(content_security_policy()));
 /// What means something for documents alone.
-const SECURE_DOCUMENT: [(&str, &str); 2] = [
-    ("cross-origin-opener-policy", "same-origin"),
+static SECURE_DOCUMENT: [(HeaderName, HeaderValue); 2] = [
     (
-        "permissions-policy",
-        "camera=(), geolocation=(), microphone=(self), payment=(), usb=()",
+        header::CROSS_ORIGIN_OPENER_POLICY,
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        header::PERMISSIONS_POLICY,
+        HeaderValue::from_static(
+            "camera=(), geolocation=(), microphone=(self), payment=(), usb=()",
+        ),
     ),
 ];
 
@@ -342,14 +356,11 @@ fn secure(response: &mut ServiceResponse<BoxBody>) {
     let headers = response.headers_mut();
     let kind = headers.get(header::CONTENT_TYPE);
     let is_document = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-    let of_document = is_document.then_some(SECURE_DOCUMENT).into_iter().flatten();
-    for (name, value) in SECURE.into_iter().chain(of_document) {
+    let of_document = is_document.then_some(&SECURE_DOCUMENT);
+    for (name, value) in SECURE.iter().chain(of_document.into_iter().flatten()) {
         // What a file says of itself stands.
         if !headers.contains_key(name) {
-            headers.insert(
-                HeaderName::from_static(name),
-                HeaderValue::from_static(value),
-            );
+            headers.insert(name.clone(), value.clone());
         }
     }
     // What is stricter than the page stays so.

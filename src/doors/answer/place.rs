@@ -83,10 +83,10 @@ impl Found {
         let sameness = hashed(who, &[place, &question.repeat.hash]);
         let asked = question.said();
         let known = app.requests.find(who.user, &sameness);
-        if known.is_some_and(|seen| seen.asked != asked) {
+        if known.as_ref().is_some_and(|seen| seen.asked != asked) {
             return Err(invalid(OTHER_REQUEST));
         }
-        if let Some(seen) = seen_again(app, who, &sameness, question.repeat.again)
+        if let Some(seen) = known.filter(|seen| comes_again(app, seen, question.repeat.again))
             && (app.engine.standing(who.user, seen.session).await).is_ok()
         {
             return Ok(Self {
@@ -125,12 +125,10 @@ impl Found {
     }
 }
 
-/// Where this was asked before, if it comes again: its program says so, or could not hear the
-/// answer. Some clients ask again without a word then.
-fn seen_again(app: &App, who: Principal, sameness: &Sameness, again: bool) -> Option<Seen> {
-    let was_cut = |seen: &Seen| !seen.is_delivered() && !app.requests.is_heard(seen.session);
-    let seen = app.requests.find(who.user, sameness)?;
-    (again || was_cut(&seen)).then_some(seen)
+/// Whether what was seen before comes again, and is not asked once more: its program says so, or
+/// could not hear the answer. Some clients ask again without a word then.
+fn comes_again(app: &App, seen: &Seen, again: bool) -> bool {
+    again || !seen.is_delivered() && !app.requests.is_heard(seen.session)
 }
 
 /// Whether this comes again, and was asked in the session before: it is joined there.
@@ -145,7 +143,8 @@ pub(crate) async fn was_asked_in(
 ) -> Result<bool, NaviError> {
     let name = session.to_string();
     let sameness = hashed(who, &[name.as_bytes(), &hash]);
-    if seen_again(app, who, &sameness, again).is_some() {
+    let known = app.requests.find(who.user, &sameness);
+    if known.is_some_and(|seen| comes_again(app, &seen, again)) {
         return Ok(true);
     }
     // The process may be another one since.

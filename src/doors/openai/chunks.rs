@@ -7,6 +7,9 @@ use navi_actors::tools::lent::LentCall;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+/// Most pieces have less.
+const USUAL_BYTES: usize = 512;
+
 /// What all pieces of an answer have in common.
 #[derive(Debug)]
 pub(super) struct Chunks {
@@ -173,7 +176,8 @@ fn choice<'a>(delta: Delta<'a>, finish_reason: Option<&'a str>) -> Choice<'a> {
 
 /// A piece as an event.
 pub(super) fn framed(piece: &impl Serialize) -> Bytes {
-    let mut event = b"data: ".to_vec();
+    let mut event = Vec::with_capacity(USUAL_BYTES);
+    event.extend_from_slice(b"data: ");
     // Ours always can be.
     let _ = serde_json::to_writer(&mut event, piece);
     event.extend_from_slice(b"\n\n");

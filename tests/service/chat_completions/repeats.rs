@@ -1,5 +1,7 @@
 //! Requests that come again, and clients that go.
 
+use eventsource_stream::Eventsource as _;
+use futures_util::StreamExt as _;
 use reqwest::StatusCode;
 use serde_json::Value;
 
