@@ -55,7 +55,6 @@ mod values;
 mod workspace;
 pub(crate) mod ws;
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use actix_web::dev::HttpServiceFactory;
@@ -79,27 +78,9 @@ use crate::settings::{Loaded, OpenDoors};
 pub(crate) use self::server::{HttpDoor, open};
 pub(crate) use self::ws::tabs::Tabs;
 
-/// What every handler may use. Cheap to clone; all clones are one.
+/// What every handler may use.
 #[derive(Clone, Debug)]
-pub(crate) struct App(Arc<Parts>);
-
-impl From<Parts> for App {
-    fn from(parts: Parts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-impl Deref for App {
-    type Target = Parts;
-
-    fn deref(&self) -> &Parts {
-        &self.0
-    }
-}
-
-/// See [`App`].
-#[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) access: Arc<Access>,
     /// As at the start.

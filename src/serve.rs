@@ -245,7 +245,7 @@ impl Service {
         let watch_extensions =
             extensions::watch(engine.clone(), extension_places(settings), closing.clone());
         let shared = Arc::new(loaded.clone());
-        let app = App::from(http::Parts {
+        let app = App {
             engine: engine.clone(),
             access: Arc::new(access),
             diagnostics: Diagnostics::new(Arc::clone(&shared), for_diagnostics),
@@ -261,7 +261,7 @@ impl Service {
             requests: Requests::default(),
             lenders: Lenders::default(),
             mcp_servers: Arc::new(McpServersFile::new(settings.extensions.mcp_config.clone())),
-        });
+        };
         let tls = tls.map(Tls::config).transpose()?;
         let door = http::open(app, listener, tls)?;
         Ok(Self {

@@ -98,13 +98,27 @@ async fn answer(
     let body = body.map_err(|error| unreadable(&error).0)?;
     Asked::refuse_own(request.headers())?;
     asked::check_headers(request.headers())?;
-    let created_at = Utc::now().timestamp();
-    let (asked, echo) = Request::read(body).await?;
-    let (streamed, background) = (asked.streamed, echo.background);
-    let begun = begin::begin(app, who, request.headers(), asked).await?;
-    // The model was asked before this is put together.
-    let mut head = echo.head(created_at);
-    let mut answer = match begun {
+    let asked = Request::read(body).await?;
+    let mut head = head(&asked.model, Utc::now().timestamp());
+    head.extend([
+        ("instructions".to_owned(), json!(asked.instructions)),
+        ("metadata".to_owned(), json!(asked.metadata)),
+        ("tools".to_owned(), json!(asked.tools)),
+        ("tool_choice".to_owned(), asked.tool_choice.clone()),
+        (
+            "parallel_tool_calls".to_owned(),
+            json!(!asked.terms.demands.one_by_one),
+        ),
+        ("text".to_owned(), json!({"format": asked.format})),
+        ("store".to_owned(), json!(asked.stores)),
+        ("background".to_owned(), json!(asked.background)),
+        (
+            "previous_response_id".to_owned(),
+            json!(asked.previous.map(ResponseId::text)),
+        ),
+    ]);
+    let (streamed, background) = (asked.streamed, asked.background);
+    let mut answer = match begin::begin(app, who, request.headers(), asked).await? {
         Begun::Run(answer) => answer,
         Begun::Text(text) => return Ok(task(text, head, streamed)),
     };

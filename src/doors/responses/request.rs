@@ -165,53 +165,16 @@ pub(super) struct Request {
     pub(super) previous: Option<ResponseId>,
     pub(super) conversation: Option<String>,
     pub(super) stores: bool,
+    pub(super) background: bool,
     pub(super) streamed: bool,
     pub(super) terms: Terms,
+    /// As they were sent, to be given back; of the tools those that are taken.
+    pub(super) tools: Vec<Value>,
+    pub(super) tool_choice: Value,
+    pub(super) format: Value,
+    pub(super) metadata: Map<String, Value>,
     /// SHA-256 of its bytes.
     pub(super) hash: [u8; 32],
-}
-
-/// What a response repeats of its request, as it was sent; of the tools those that are taken.
-#[derive(Debug)]
-pub(super) struct Echo {
-    model: String,
-    instructions: Option<String>,
-    previous: Option<ResponseId>,
-    stores: bool,
-    pub(super) background: bool,
-    one_by_one: bool,
-    tools: Vec<Value>,
-    tool_choice: Option<Value>,
-    format: Option<Value>,
-    metadata: Map<String, Value>,
-}
-
-impl Echo {
-    /// What of the response does not change, but for its conversation.
-    pub(super) fn head(self, created_at: i64) -> Map<String, Value> {
-        let mut head = super::head(&self.model, created_at);
-        let said = [
-            ("instructions", json!(self.instructions)),
-            ("metadata", Value::Object(self.metadata)),
-            ("tools", Value::Array(self.tools)),
-            ("parallel_tool_calls", json!(!self.one_by_one)),
-            ("store", json!(self.stores)),
-            ("background", json!(self.background)),
-            (
-                "previous_response_id",
-                json!(self.previous.map(ResponseId::text)),
-            ),
-        ];
-        let wished = [
-            self.tool_choice.map(|choice| ("tool_choice", choice)),
-            self.format
-                .map(|format| ("text", json!({"format": format}))),
-        ];
-        for (name, value) in said.into_iter().chain(wished.into_iter().flatten()) {
-            head.insert(name.to_owned(), value);
-        }
-        head
-    }
 }
 
 /// An item of the input.
@@ -235,7 +198,7 @@ impl Request {
     ///
     /// # Errors
     /// The first thing that is wrong, with where it stands.
-    pub(super) async fn read(bytes: Bytes) -> Result<(Self, Echo), NaviError> {
+    pub(super) async fn read(bytes: Bytes) -> Result<Self, NaviError> {
         // With its files and images, which take their time.
         let reader = |bytes: &[u8]| {
             let mut body = body::parse::<ResponseRequest>(bytes)?;
@@ -266,32 +229,22 @@ impl Request {
         let mut terms = asked::chosen(body.tool_choice.as_ref(), offered, Written::Flat)?;
         terms.demands.form = asked::form(format.as_ref(), Written::Flat)?;
         terms.demands.one_by_one = body.parallel_tool_calls == Some(false);
-        let previous = previous.transpose()?;
-        let stores = stores.unwrap_or(true);
-        let echo = Echo {
-            model: body.model.clone(),
-            instructions: body.instructions.clone(),
-            previous,
-            stores,
-            background,
-            one_by_one: terms.demands.one_by_one,
-            tools,
-            tool_choice: body.tool_choice,
-            format,
-            metadata: body.metadata.unwrap_or_default(),
-        };
-        let asked = Self {
+        Ok(Self {
             model: body.model,
             instructions: body.instructions,
             entries,
-            previous,
+            previous: previous.transpose()?,
             conversation,
-            stores,
+            stores: stores.unwrap_or(true),
+            background,
             streamed: body.stream.unwrap_or(false),
             terms,
+            tools,
+            tool_choice: body.tool_choice.unwrap_or_else(|| json!("auto")),
+            format: format.unwrap_or_else(|| json!({"type": "text"})),
+            metadata: body.metadata.unwrap_or_default(),
             hash,
-        };
-        Ok((asked, echo))
+        })
     }
 }
 
