@@ -29,11 +29,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::access::links::Links;
+use crate::http::IDLE_SECONDS;
 use crate::instance::{self, NotRunning, Running};
 use crate::settings::{Secret, Settings};
 
 /// How long one answer may take; a body that an answer streams is not held to it.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// How long a connection that nobody uses is kept: less than the service keeps it, which would close
+/// it under a request that is on its way.
+const IDLE_LIMIT: Duration = Duration::from_secs(IDLE_SECONDS / 2);
 /// The other half of a login, as the page sends it.
 const KEY: &str = "x-navi-key";
 
@@ -83,6 +87,7 @@ impl Client {
             .user_agent(concat!("navi-client/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::none())
             .no_proxy()
+            .pool_idle_timeout(IDLE_LIMIT)
             .tls_backend_preconfigured(tls.clone())
             .build()
             .map_err(|error| ClientError::Unreadable(error.to_string()))?;
@@ -205,7 +210,7 @@ impl Client {
         match self.running() {
             Ok(running) => ClientError::Unreachable {
                 address: running.url(),
-                reason: error.to_string(),
+                reason: https::innermost(error).to_string(),
             },
             Err(gone) => gone,
         }

@@ -121,7 +121,7 @@ impl HttpClient for Sender {
         match &answer {
             Ok(answer) if answer.status().is_success() => {}
             Ok(answer) => self.tell(&format!("it answers {}", answer.status())),
-            Err(error) => self.tell(&root_cause(error)),
+            Err(error) => self.tell(&https::innermost(error).to_string()),
         }
         Ok(answer?)
     }
@@ -152,13 +152,4 @@ async fn send(client: Client, request: Request<Bytes>) -> reqwest::Result<Respon
     *read.status_mut() = answer.status();
     *read.headers_mut() = std::mem::take(answer.headers_mut());
     Ok(read)
-}
-
-/// The innermost error says what happened; those around it, the address again.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }

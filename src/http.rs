@@ -75,7 +75,7 @@ use crate::mcp_servers::McpServersFile;
 use crate::settings::change::SettingsFile;
 use crate::settings::{Loaded, OpenDoors};
 
-pub(crate) use self::server::{HttpDoor, open};
+pub(crate) use self::server::{HttpDoor, IDLE_SECONDS, open};
 pub(crate) use self::ws::tabs::Tabs;
 
 /// What every handler may use.

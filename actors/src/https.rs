@@ -26,6 +26,17 @@ pub fn client() -> ClientBuilder {
     }
 }
 
+/// The innermost cause of an error, which says what happened; those around it say where, and the
+/// address once more.
+#[must_use]
+pub fn innermost(error: &reqwest::Error) -> &(dyn std::error::Error + 'static) {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause
+}
+
 fn tls() -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier = Arc::new(Trusted {

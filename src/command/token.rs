@@ -12,6 +12,7 @@ use super::{note, open_store};
 use crate::access::{self, WantedToken};
 use crate::cli::TokenCommand;
 use crate::console::{complain, say, table};
+use crate::instance::{self, Reach};
 use crate::settings::Settings;
 
 /// Who did it, as the record has it.
@@ -22,8 +23,10 @@ const NAME: &str = "navi token";
 /// # Errors
 /// The database cannot be used, or there is no such token.
 pub(crate) async fn run(settings: &Settings, command: &TokenCommand) -> anyhow::Result<ExitCode> {
+    let running = instance::running(&settings.data_dir);
+    let reach = running.map_or_else(|| Reach::of(settings), |it| it.reach(settings));
     let store = open_store(settings).await?;
-    let done = carry_out(&store, command, &settings.data_dir).await;
+    let done = carry_out(&store, command, &settings.data_dir, &reach).await;
     store.close().await?;
     done
 }
@@ -32,7 +35,13 @@ async fn carry_out(
     store: &Store,
     command: &TokenCommand,
     data_dir: &Path,
+    reach: &Reach,
 ) -> anyhow::Result<ExitCode> {
+    // There is no record where there are no accounts.
+    let noted = async |what: Recorded, about: String| match reach.accounts {
+        true => note(store, NAME, what, about).await,
+        false => Ok(()),
+    };
     match command {
         TokenCommand::Add {
             name,
@@ -60,7 +69,7 @@ async fn carry_out(
                 row.id
             ));
             let about = format!("{}: {} ({})", user.name, row.name, row.scopes);
-            note(store, NAME, Recorded::TokenMade, about).await?;
+            noted(Recorded::TokenMade, about).await?;
         }
         TokenCommand::List => {
             let mut rows: Vec<[String; 7]> = Vec::new();
@@ -92,7 +101,7 @@ async fn carry_out(
                 anyhow::bail!("there is no token {id}; `navi token list` shows them");
             }
             tell_service(data_dir);
-            note(store, NAME, Recorded::TokenRemoved, id.to_string()).await?;
+            noted(Recorded::TokenRemoved, id.to_string()).await?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -29,6 +29,8 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 /// How long open requests have at the end.
 const SHUTDOWN_SECONDS: u64 = 5;
 const MAX_WORKERS: usize = 4;
+/// How long a connection is kept that nobody uses.
+pub(crate) const IDLE_SECONDS: u64 = 5;
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// What a tab that does not read may leave in the kernel, and for how long: its actor is
@@ -67,6 +69,7 @@ pub(crate) fn open(
             .configure(|config| routes(config, &data.loaded.settings.doors))
     })
     .workers(cores.min(MAX_WORKERS))
+    .keep_alive(Duration::from_secs(IDLE_SECONDS))
     .shutdown_timeout(SHUTDOWN_SECONDS)
     .disable_signals()
     .on_connect(tune);

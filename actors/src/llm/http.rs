@@ -1,6 +1,5 @@
 //! HTTP towards a model server: one client a backend, its fences, and its failures in our words.
 
-use std::error::Error as _;
 use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -257,7 +256,7 @@ fn reason(error: &reqwest::Error) -> Phrase {
     if error.is_timeout() {
         return within(PhraseCode::NoConnectionWithin, CONNECT_TIMEOUT);
     }
-    match innermost(error).downcast_ref::<io::Error>() {
+    match https::innermost(error).downcast_ref::<io::Error>() {
         Some(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             PhraseCode::ConnectionRefused.into()
         }
@@ -270,18 +269,7 @@ fn within(code: PhraseCode, limit: Duration) -> Phrase {
 }
 
 fn root_cause(error: &reqwest::Error) -> String {
-    shortened(&innermost(error).to_string())
-}
-
-/// The innermost cause: what the outer ones say of it is only where it happened.
-fn innermost(error: &reqwest::Error) -> &(dyn std::error::Error + 'static) {
-    let mut cause: &(dyn std::error::Error + 'static) = error;
-    let mut source = error.source();
-    while let Some(inner) = source {
-        cause = inner;
-        source = inner.source();
-    }
-    cause
+    shortened(&https::innermost(error).to_string())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HttpFault {
-    #[error("{}", innermost(.0))]
+    #[error("{}", https::innermost(.0))]
     Request(reqwest::Error),
     #[error("the answer is larger than {MAX_BYTES} bytes")]
     TooLarge,
@@ -43,13 +43,4 @@ pub(super) async fn send(client: Client, request: HttpRequest) -> Result<HttpRes
     *answer.status_mut() = response.status();
     *answer.headers_mut() = response.headers().clone();
     Ok(answer)
-}
-
-/// Why, without what was tried around it.
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }

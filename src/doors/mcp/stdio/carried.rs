@@ -156,7 +156,6 @@ impl Carrier {
             }
         }
         let sent = request.send().await;
-        // Why is in the innermost of the errors.
         sent.map_err(|error| Failed::Client(client.unreachable(&error)))
     }
 

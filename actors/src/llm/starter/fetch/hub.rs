@@ -127,15 +127,10 @@ fn starts_at(response: &Response, have: u64) -> bool {
         .is_some_and(|range| range.starts_with(&format!("bytes {have}-")))
 }
 
-/// The innermost cause says what happened; the outer ones only where.
 fn reason(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
     if error.is_timeout() {
         "it does not answer in time".to_owned()
     } else {
-        cause.to_string()
+        https::innermost(error).to_string()
     }
 }
